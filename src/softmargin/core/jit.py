@@ -1,0 +1,62 @@
+"""The one decorator of compiled code.
+
+Only files whose name begins with an underscore use it, and those are imported at the first fit: importing
+`softmargin` does not import Numba. Compiled functions release the interpreter lock, take arrays and scalars,
+and are plain Python when `NUMBA_DISABLE_JIT=1`.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core import event
+
+# Sums vectorise only when the order of addition is free. NaN and infinity keep their meaning.
+_FREE_ORDER = {"reassoc", "contract"}
+
+
+def compiled(function: Callable | None = None, *, sums: bool = False) -> Any:
+    """Compile `function` at its first call; `sums=True` lets the compiler reorder additions.
+
+    The machine code is cached on disk; where no cache folder is writable it is compiled in every process.
+    """
+    if function is None:
+        return lambda f: compiled(f, sums=sums)
+    options = {"nogil": True, "fastmath": _FREE_ORDER if sums else False}
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # Numba: "no locator available": neither the package nor the user has a writable cache
+        return numba.njit(**options)(function)
+
+
+class _CompileTimer(event.Listener):
+    """Adds up the wall-clock time in which some thread compiled or loaded from the cache."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._began = 0.0
+        self.seconds = 0.0
+
+    def on_start(self, _event: Any) -> None:
+        with self._lock:
+            if self._depth == 0:
+                self._began = time.perf_counter()
+            self._depth += 1
+
+    def on_end(self, _event: Any) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self.seconds += time.perf_counter() - self._began
+
+
+_timer = _CompileTimer()
+event.register("numba:compiler_lock", _timer)
+
+
+def compile_seconds() -> float:
+    """Seconds this process has spent compiling so far; time limits leave them out."""
+    return _timer.seconds

@@ -1,0 +1,74 @@
+"""A progress line on the terminal: iteration, primal, bound, gap, time. Uses rich where it is installed."""
+
+import sys
+from typing import Any, TextIO
+
+from softmargin.core.trace import Record
+
+REFRESH_SECONDS = 0.1
+
+
+class ProgressLine:
+    """Observer that rewrites one line while a solve runs and leaves the last one standing.
+
+    On a terminal the line is refreshed at most ten times a second; elsewhere (a log file) a line is written
+    whenever the gap has fallen by a factor of ten, and at the end.
+    """
+
+    def __init__(self, title: str, tol: float, stream: TextIO | None = None) -> None:
+        self.title, self.tol = title, tol
+        self._stream = stream if stream is not None else sys.stderr
+        self._terminal = self._stream.isatty()
+        self._last_shown = -float("inf")
+        self._next_gap = float("inf")
+        self._record: Record | None = None
+        self._live = self._open_live() if self._terminal else None
+
+    def _open_live(self) -> Any:
+        try:
+            from rich.console import Console
+            from rich.live import Live
+        except ImportError:
+            return None
+        live = Live(console=Console(file=self._stream), auto_refresh=False, transient=False)
+        live.start()
+        return live
+
+    def __call__(self, record: Record, _state: Any = None) -> None:
+        self._record = record
+        if self._terminal:
+            if record.seconds - self._last_shown >= REFRESH_SECONDS:
+                self._last_shown = record.seconds
+                self._show(final=False)
+        elif record.gap < self._next_gap:
+            self._next_gap = record.gap / 10
+            self._show(final=True)
+
+    def text(self, record: Record) -> str:
+        relative = record.gap / max(abs(record.primal), 1e-300)
+        return (
+            f"{self.title}  iteration {record.iteration:>5d}  primal {record.primal:.6e}  bound {record.dual:.6e}  "
+            f"gap {relative:.1e} (goal {self.tol:.0e})  {record.seconds:.1f} s"
+        )
+
+    def _show(self, final: bool) -> None:
+        if self._record is None:
+            return
+        line = self.text(self._record)
+        if self._live is not None:
+            self._live.update(line, refresh=True)
+        elif self._terminal:
+            self._stream.write("\r" + line + ("\n" if final else ""))
+        else:
+            self._stream.write(line + "\n")
+        self._stream.flush()
+
+    def close(self, sentence: str = "") -> None:
+        """Show the last record, then how the solve ended."""
+        if self._terminal:
+            self._show(final=True)
+        if self._live is not None:
+            self._live.stop()
+        if sentence:
+            self._stream.write(f"{self.title}  {sentence}\n")
+        self._stream.flush()

@@ -1,0 +1,65 @@
+"""What a solve returns: the solution, how it ended, and the proof."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.status import Status
+from softmargin.core.trace import Trace
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A candidate for primal and dual at once: all that the judge needs beside the data."""
+
+    w: np.ndarray
+    b: float
+    alpha: np.ndarray
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Primal value, dual bound and the gap between them, computed from the data by the judge.
+
+    The optimum lies in [dual, primal]: `gap` bounds how far the primal value is above it. `relative_gap` is
+    gap / max(|primal|, 1e-12 C sum(s)). `kkt_violation` is LIBSVM's stopping quantity for the dual candidate.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    kkt_violation: float
+
+    def __str__(self) -> str:
+        return (
+            f"primal {self.primal:.10g}, dual bound {self.dual:.10g}, gap {self.gap:.3g} "
+            f"(relative {self.relative_gap:.3g}), KKT violation {self.kkt_violation:.3g}"
+        )
+
+    @staticmethod
+    def combine(parts: "list[Certificate]") -> "Certificate":
+        """Several sub-problems as one: sums, and the worst relative gap and KKT violation."""
+        if len(parts) == 1:
+            return parts[0]
+        return Certificate(
+            primal=float(sum(part.primal for part in parts)),
+            dual=float(sum(part.dual for part in parts)),
+            gap=float(sum(part.gap for part in parts)),
+            relative_gap=max(part.relative_gap for part in parts),
+            kkt_violation=max(part.kkt_violation for part in parts),
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of `run()`. `state` continues the same solve; `counts` are machine-independent costs."""
+
+    solution: Solution
+    status: Status
+    certificate: Certificate
+    counts: dict[str, int]
+    trace: Trace
+    state: Any = field(repr=False, default=None)
+    seconds: dict[str, float] = field(default_factory=dict)

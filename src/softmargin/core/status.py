@@ -1,0 +1,25 @@
+"""How a solve can end: one member per way, each with its sentence."""
+
+from enum import Enum
+
+
+class Status(Enum):
+    """The way a fit ended. `str(status)` is the sentence, `status.name` the short form."""
+
+    OPTIMAL = "The stop rule is met, and the judge confirmed it from the data."
+    TARGET = "The primal value reached the target that was asked for."
+    MAX_ITER = "The limit on iterations was reached before tol."
+    MAX_SECONDS = "The time limit was reached before tol."
+    INTERRUPTED = "The fit was interrupted; the best solution so far was kept."
+    STOPPED = "A callback asked the fit to stop; the best solution so far was kept."
+    STALLED = "No further progress is possible in floating point; the gap is as small as it gets here."
+    UNCONFIRMED = "The solver claimed the stop rule, but the judge did not confirm it."
+    STATIONARY = "The point is stationary; the problem is not convex, so there is no dual bound."
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def reached_goal(self) -> bool:
+        """Whether the fit ended because it had nothing left to do."""
+        return self in (Status.OPTIMAL, Status.TARGET, Status.STATIONARY)

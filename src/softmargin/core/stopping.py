@@ -1,0 +1,68 @@
+"""When to stop: tolerances and limits, and the rules of the papers by name."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from softmargin.core.errors import SoftmarginError
+
+# Below this share of C * sum(s) (the primal value at w = 0) the primal value counts as zero.
+NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a stop rule looks at.
+
+    `primal` and `dual` are the solver's belief. `scale` is C * sum(s), the primal value at w = 0. `violation` is
+    SVM-perf's: by how much the newest constraint exceeds the slack, as mean risk.
+    """
+
+    primal: float
+    dual: float
+    scale: float
+    violation: float
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+
+def relative_gap(primal: float, dual: float, scale: float) -> float:
+    """(P - D) / max(|P|, 1e-12 C sum(s))."""
+    return (primal - dual) / max(abs(primal), NEGLIGIBLE * scale)
+
+
+def _relative_gap_rule(measure: Measure) -> float:
+    return relative_gap(measure.primal, measure.dual, measure.scale)
+
+
+def _epsilon_rule(measure: Measure) -> float:
+    return measure.violation
+
+
+# "relative_gap": BMRM's rule and this library's. "epsilon": SVM-perf, Algorithm 1, line 9; also the rule of the
+# tables in the OCAS paper, where (F - F_t) / C <= epsilon with C multiplying the mean risk.
+RULES: dict[str, Callable[[Measure], float]] = {
+    "relative_gap": _relative_gap_rule,
+    "epsilon": _epsilon_rule,
+}
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Limits of one solve. `max_iter` counts the steps of this run; `target` is a primal value to reach."""
+
+    tol: float = 1e-3
+    max_iter: int | None = None
+    max_seconds: float | None = None
+    target: float = -math.inf
+    rule: str = "relative_gap"
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise SoftmarginError(f"unknown stop rule {self.rule!r}: choose one of {sorted(RULES)}.")
+
+    def value(self, measure: Measure) -> float:
+        """The quantity that is compared with `tol`."""
+        return RULES[self.rule](measure)

@@ -1,0 +1,180 @@
+"""Threads over fixed row blocks, and the guard that holds BLAS to one thread inside them.
+
+The blocks depend on the data alone and results are reduced in block order, so every number of threads gives the
+same bits. Between blocks the workers look at a check, which the loop uses for time limits and cancellation.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any
+
+from softmargin.core.errors import Abandoned, SoftmarginError
+
+
+class Workers:
+    """A team of `n_threads` threads, the caller's among them. Light until first used; threads start then."""
+
+    def __init__(self, n_threads: int = 1) -> None:
+        self.n_threads = n_threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._check: Callable[[], None] | None = None
+
+    def __reduce__(self) -> tuple:
+        return (Workers, (self.n_threads,))  # threads do not travel; a copy starts its own
+
+    @contextmanager
+    def checking(self, check: Callable[[], None]) -> Iterator[None]:
+        """Call `check` between blocks, on the caller's thread; what it raises ends the work in hand."""
+        previous, self._check = self._check, check
+        try:
+            yield
+        finally:
+            self._check = previous
+
+    def check(self) -> None:
+        if self._check is not None:
+            self._check()
+
+    def map(self, function: Callable[..., Any], blocks: Sequence[tuple]) -> list:
+        """`[function(*block) for block in blocks]`, spread over the threads, results in the order of blocks."""
+        if self.n_threads == 1 or len(blocks) < 2:
+            results = []
+            for block in blocks:
+                self.check()
+                results.append(function(*block))
+            return results
+        return self._map_threads(function, blocks)
+
+    def _map_threads(self, function: Callable[..., Any], blocks: Sequence[tuple]) -> list:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="softmargin")
+        results: list = [None] * len(blocks)
+        todo = iter(range(len(blocks)))
+        lock = threading.Lock()
+        stopped = threading.Event()
+
+        def work(is_caller: bool) -> None:
+            try:
+                while not stopped.is_set():
+                    if is_caller:
+                        self.check()
+                    with lock:
+                        k = next(todo, None)
+                    if k is None:
+                        return
+                    results[k] = function(*blocks[k])
+            except BaseException:
+                stopped.set()
+                raise
+
+        helpers = [self._pool.submit(work, False) for _ in range(min(self.n_threads, len(blocks)) - 1)]
+        try:
+            work(True)
+        finally:
+            wait(helpers)  # nobody writes into our arrays after we return, not even after an interrupt
+        for helper in helpers:
+            helper.result()
+        return results
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+class Cancel:
+    """A switch that several solves look at: set once, all of them stop at their next row block."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    @property
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+    def check(self) -> None:
+        if self._event.is_set():
+            raise Abandoned
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Number of threads for scikit-learn's `n_jobs`: None is 1, -1 all, -2 all but one, k > 0 just k.
+
+    "All" respects the CPU affinity, the cgroup's quota and the limits that joblib and Dask set for their workers.
+    """
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or int(n_jobs) == 0:
+        raise SoftmarginError(
+            f"n_jobs={n_jobs!r} is not a number of threads: use None for one, -1 for all, or a positive integer."
+        )
+    return int(n_jobs) if n_jobs > 0 else max(1, available_threads() + 1 + int(n_jobs))
+
+
+def available_threads() -> int:
+    """Threads that this process may use at once."""
+    from joblib import cpu_count  # scikit-learn depends on it; reads affinity and cgroup quota
+
+    count = cpu_count()
+    limit = _outer_limit()
+    return max(1, count if limit is None else min(count, limit))
+
+
+def _outer_limit() -> int | None:
+    """What a surrounding pool leaves us: joblib and Dask tell their workers through these variables."""
+    limits = []
+    for name in ("LOKY_MAX_CPU_COUNT", "OMP_NUM_THREADS"):
+        value = os.environ.get(name, "")
+        if value.strip().isdigit() and int(value) > 0:
+            limits.append(int(value))
+    if _inside_dask_worker():
+        limits.append(1)
+    return min(limits) if limits else None
+
+
+def _inside_dask_worker() -> bool:
+    """A Dask worker already runs one task on each of its threads."""
+    return threading.current_thread().name.startswith("Dask-Default-Threads")
+
+
+class _BlasGuard:
+    """Holds BLAS to one thread while at least one fit is running, in whatever thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limits: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                from threadpoolctl import threadpool_limits
+
+                self._limits = threadpool_limits(limits=1, user_api="blas")
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limits.restore_original_limits()
+                self._limits = None
+
+
+_guard = _BlasGuard()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Inside, BLAS runs on the calling thread: the bits do not depend on its thread count."""
+    _guard.enter()
+    try:
+        yield
+    finally:
+        _guard.leave()

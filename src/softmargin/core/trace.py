@@ -1,0 +1,90 @@
+"""What happened during a solve, and when: the trace, its observers, and the only clock."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+
+class Clock:
+    """Seconds since the start, without those spent compiling (a time limit is about the work itself)."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._compiled_before = _compile_seconds()
+
+    @property
+    def wall(self) -> float:
+        return time.perf_counter() - self._start
+
+    @property
+    def compiling(self) -> float:
+        return _compile_seconds() - self._compiled_before
+
+    @property
+    def seconds(self) -> float:
+        return self.wall - self.compiling
+
+
+def _compile_seconds() -> float:
+    jit = sys.modules.get("softmargin.core.jit")  # Numba is loaded at the first fit, not before
+    return jit.compile_seconds() if jit is not None else 0.0
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of the trace. `passes` counts products with X or its transpose."""
+
+    iteration: int
+    seconds: float
+    primal: float
+    dual: float
+    planes: int
+    passes: int
+    kernel_evaluations: int = 0
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+
+class Trace:
+    """Columns over iterations: `trace["primal"]`, `trace["seconds"]`, ...; `trace[-1]` is the last record."""
+
+    columns = tuple(column.name for column in fields(Record))
+
+    def __init__(self, records: list[Record] | None = None) -> None:
+        self._records = list(records or [])
+
+    def append(self, record: Record) -> None:
+        self._records.append(record)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records)
+
+    def __getitem__(self, key: str | int) -> Any:
+        if isinstance(key, str):
+            if key not in self.columns:
+                raise KeyError(f"no column {key!r}: choose one of {', '.join(self.columns)}")
+            return np.array([getattr(record, key) for record in self._records])
+        return self._records[key]
+
+    def __repr__(self) -> str:
+        if not self._records:
+            return "Trace(empty)"
+        last = self._records[-1]
+        return f"Trace({len(self)} records, last: primal {last.primal:.6g}, dual {last.dual:.6g})"
+
+    def to_dict(self) -> dict[str, np.ndarray]:
+        """All columns, ready for `pandas.DataFrame(trace.to_dict())`."""
+        return {name: self[name] for name in self.columns}
+
+
+# An observer sees each record as it is made and the state behind it; returning True asks the loop to stop.
+Observer = Callable[[Record, Any], bool | None]

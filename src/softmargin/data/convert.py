@@ -1,0 +1,72 @@
+"""From whatever holds the data to `Rows`: the only place that asks what X is."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.threads import Workers
+from softmargin.data.csr import CSRRows
+from softmargin.data.dense import DenseRows
+from softmargin.data.rows import Rows
+
+
+def as_rows(X: Any, workers: Workers | None = None) -> Rows:
+    """Rows of an array, memory map or scipy sparse matrix, in place wherever that is possible.
+
+    In place: contiguous dense arrays (either order) and canonical CSR, of float32, float64, integers or bool. Copied:
+    strided views, other sparse formats, CSR with unsorted or repeated entries, float16 and long double.
+    """
+    if sp.issparse(X):
+        return CSRRows(_canonical_csr(X), workers)
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise SoftmarginError(
+            f"X must be a matrix with two dimensions, but it has {array.ndim}. "
+            "Use X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single row."
+        )
+    array = _supported_type(array)
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        array = np.ascontiguousarray(array)
+    return DenseRows(_compiled_view(array), workers)
+
+
+def _canonical_csr(X: Any) -> Any:
+    matrix = X if X.format == "csr" else X.tocsr()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    parts = [
+        _compiled_view(part) for part in (_supported_type(matrix.data), matrix.indices, matrix.indptr)
+    ]
+    return type(matrix)(tuple(parts), shape=matrix.shape, copy=False)
+
+
+def _supported_type(array: np.ndarray) -> np.ndarray:
+    """bool becomes a view as bytes; types that compiled code does not know become the nearest float."""
+    if array.dtype == np.bool_:
+        return array.view(np.uint8)
+    if array.dtype.kind in "iu" or array.dtype in (np.float32, np.float64):
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.kind not in "fO":
+        raise SoftmarginError(f"X has values of type {array.dtype}; real numbers are needed.")
+    return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+
+
+class _Borrowed:
+    """Hands out another array's memory as writable, for compiled code that only reads it.
+
+    A read-only array is another type to the compiler, which would compile everything a second time.
+    """
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array  # keeps the memory alive
+        interface = dict(array.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
+
+
+def _compiled_view(array: np.ndarray) -> np.ndarray:
+    plain = np.asarray(array)
+    return plain if plain.flags.writeable else np.asarray(_Borrowed(plain))

@@ -1,0 +1,67 @@
+"""Rows of a dense array, row-major or column-major, used in place."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from softmargin.core.threads import Workers
+from softmargin.data.rows import BLOCK_VALUES, Flat, Products, Rows
+
+_NO_INDICES = np.empty(0, dtype=np.int32)
+
+
+class DenseRows:
+    """A contiguous 2-D array (either order, any real type); nothing is copied."""
+
+    def __init__(
+        self, array: np.ndarray, workers: Workers | None = None, products: Products | None = None
+    ) -> None:
+        self._array = array
+        self._workers = workers or Workers(1)
+        self._products = products or Products(_flatten(array))
+
+    @property
+    def n_rows(self) -> int:
+        return self._array.shape[0]
+
+    @property
+    def n_cols(self) -> int:
+        return self._array.shape[1]
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        return self._products.dot(w, self._workers)
+
+    def t_dot(self, v: np.ndarray) -> np.ndarray:
+        return self._products.t_dot(v, self._workers)
+
+    def sq_norms(self) -> np.ndarray:
+        return self._products.sq_norms(self._workers)
+
+    def take(self, index: np.ndarray) -> "DenseRows":
+        return DenseRows(np.ascontiguousarray(self._array[index]), self._workers)
+
+    def cross(self, other: Rows) -> np.ndarray:
+        right = np.asarray(other.native().T, dtype=np.float64)
+        out = np.empty((self.n_rows, right.shape[1]))
+        for where, part in self.blocks():  # a float32 block becomes float64 for a moment, the whole never does
+            out[where] = np.asarray(part.native(), dtype=np.float64) @ right
+        return out
+
+    def native(self) -> np.ndarray:
+        return self._array
+
+    def blocks(self) -> Iterator[tuple[slice, "DenseRows"]]:
+        step = max(1, BLOCK_VALUES // max(self.n_cols, 1))
+        for lo in range(0, self.n_rows, step):
+            where = slice(lo, min(lo + step, self.n_rows))
+            yield where, DenseRows(self._array[where], self._workers)
+
+    def on(self, workers: Workers) -> "DenseRows":
+        return DenseRows(self._array, workers, self._products)
+
+
+def _flatten(array: np.ndarray) -> Flat:
+    fortran = not array.flags.c_contiguous
+    return Flat(
+        array.ravel(order="K"), _NO_INDICES, _NO_INDICES, int(array.shape[0]), int(array.shape[1]), fortran
+    )

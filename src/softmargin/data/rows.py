@@ -1,0 +1,176 @@
+"""How rows are reached: the contract that every storage keeps, and the products they share.
+
+A matrix is handed to compiled code as flat arrays (`Flat`); an empty `indptr` means dense, so one compiled function
+serves every storage. Blocks of rows depend on the data alone, never on the number of threads.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from softmargin.core.threads import Workers
+
+# A block is small enough that an interrupt waits for milliseconds, large enough that calling it costs nothing.
+BLOCK_VALUES = 1 << 19
+# Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
+MAX_PARTIAL_SUMS = 16
+# Extra memory allowed for partial sums or column splits, as a share of the data.
+EXTRA_MEMORY = 0.1
+# A column part of a sparse row should hold about this many entries, or walking the rows costs more than the sums.
+ENTRIES_PER_PART = 16
+
+
+class Rows(Protocol):
+    """Rows x_1 .. x_n of a data matrix X. Sums are in float64 whatever the storage."""
+
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_cols(self) -> int: ...
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        """X w."""
+        ...
+
+    def t_dot(self, v: np.ndarray) -> np.ndarray:
+        """X' v; rows with v_i = 0 are not touched."""
+        ...
+
+    def take(self, index: np.ndarray) -> "Rows":
+        """The rows of `index`, as a copy."""
+        ...
+
+    def cross(self, other: "Rows") -> np.ndarray:
+        """X Z' for other rows Z, as a dense float64 array."""
+        ...
+
+    def sq_norms(self) -> np.ndarray:
+        """Squared Euclidean norm of each row."""
+        ...
+
+    def native(self) -> Any:
+        """The array or CSR matrix behind."""
+        ...
+
+    def blocks(self) -> Iterator[tuple[slice, "Rows"]]:
+        """Consecutive parts in storage order."""
+        ...
+
+    def on(self, workers: Workers) -> "Rows":
+        """The same rows, whose products run on `workers`."""
+        ...
+
+
+class Flat(NamedTuple):
+    """A matrix as flat arrays: the arguments that every compiled product begins with."""
+
+    values: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    n_rows: int
+    n_cols: int
+    fortran: bool
+
+
+class Products:
+    """X w and X' v of one `Flat` matrix, block by block. Light: copies share everything but the workers."""
+
+    def __init__(self, flat: Flat) -> None:
+        self.flat = flat
+
+    @cached_property
+    def row_blocks(self) -> list[tuple[int, int]]:
+        """(lo, hi) of consecutive blocks of about BLOCK_VALUES stored values."""
+        flat = self.flat
+        if flat.n_rows == 0:
+            return []
+        n_blocks = max(1, min(flat.n_rows, -(-flat.values.size // BLOCK_VALUES)))
+        if flat.indptr.size:
+            goals = np.linspace(0, flat.values.size, n_blocks + 1)
+            edges = np.searchsorted(flat.indptr, goals)
+            edges[0], edges[-1] = 0, flat.n_rows
+            edges = np.unique(edges)
+        else:
+            edges = np.linspace(0, flat.n_rows, n_blocks + 1).astype(np.int64)
+        return [(int(lo), int(hi)) for lo, hi in zip(edges[:-1], edges[1:], strict=True)]
+
+    @cached_property
+    def groups(self) -> list[tuple[list[tuple[int, int]]]]:
+        """The row blocks in at most MAX_PARTIAL_SUMS groups, one partial sum of X'v each."""
+        flat = self.flat
+        data_bytes = flat.values.nbytes + flat.indices.nbytes
+        affordable = int(EXTRA_MEMORY * data_bytes / (8 * max(flat.n_cols, 1)))
+        n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), affordable))
+        return [([tuple(b) for b in part],) for part in np.array_split(np.array(self.row_blocks), n_groups)]
+
+    @cached_property
+    def column_parts(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """(bounds, starts) where X'v is better split by columns: wide sparse data, where partial sums cost too much."""
+        flat = self.flat
+        if flat.indptr.size == 0 or flat.values.size < BLOCK_VALUES or len(self.groups) >= 4:
+            return None
+        per_row = flat.values.size / flat.n_rows
+        affordable = int(EXTRA_MEMORY * (flat.values.nbytes + flat.indices.nbytes) / (8 * flat.n_rows)) - 1
+        n_parts = min(MAX_PARTIAL_SUMS, int(per_row / ENTRIES_PER_PART), affordable)
+        if n_parts < 2:
+            return None
+        from softmargin.data import _kernels
+
+        filled = np.cumsum(np.bincount(flat.indices, minlength=flat.n_cols))
+        inner = np.searchsorted(filled, np.arange(1, n_parts) * (filled[-1] / n_parts)) + 1
+        bounds = np.unique(np.concatenate([[0], inner, [flat.n_cols]])).astype(np.int64)
+        starts = np.empty((flat.n_rows, bounds.size), dtype=np.int64)
+        _kernels.split_columns(flat.indices, flat.indptr, bounds, starts)
+        return bounds, starts
+
+    def dot(self, w: np.ndarray, workers: Workers) -> np.ndarray:
+        from softmargin.data import _kernels
+
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        out = np.empty(self.flat.n_rows)
+        workers.map(lambda lo, hi: _kernels.dot(*self.flat, w, lo, hi, out), self.row_blocks)
+        return out
+
+    def t_dot(self, v: np.ndarray, workers: Workers) -> np.ndarray:
+        from softmargin.data import _kernels
+
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        if self.column_parts is not None:
+            return self._t_dot_by_columns(v, workers)
+
+        def partial_sum(blocks: list[tuple[int, int]]) -> np.ndarray:
+            acc = np.zeros(self.flat.n_cols)
+            for lo, hi in blocks:
+                workers.check()
+                _kernels.t_dot(*self.flat, v, lo, hi, acc)
+            return acc
+
+        parts = workers.map(partial_sum, self.groups)
+        total = parts[0] if parts else np.zeros(self.flat.n_cols)
+        for part in parts[1:]:
+            total += part
+        return total
+
+    def _t_dot_by_columns(self, v: np.ndarray, workers: Workers) -> np.ndarray:
+        """Every column is summed in row order by one part: the bits do not depend on the parts either."""
+        from softmargin.data import _kernels
+
+        assert self.column_parts is not None
+        bounds, starts = self.column_parts
+        flat = self.flat
+        out = np.zeros(flat.n_cols)
+
+        def part_sum(part: int, lo: int, hi: int) -> None:
+            _kernels.t_dot_columns(flat.values, flat.indices, flat.indptr, starts, v, part, lo, out[lo:hi])
+
+        edges = [(part, int(bounds[part]), int(bounds[part + 1])) for part in range(bounds.size - 1)]
+        workers.map(part_sum, edges)
+        return out
+
+    def sq_norms(self, workers: Workers) -> np.ndarray:
+        from softmargin.data import _kernels
+
+        out = np.empty(self.flat.n_rows)
+        workers.map(lambda lo, hi: _kernels.sq_norms(*self.flat, lo, hi, out), self.row_blocks)
+        return out

@@ -1,0 +1,416 @@
+"""Compiled passes over rows for the hinge risk, its planes and its line searches.
+
+Every search here is the same problem: a piecewise linear or quadratic convex function of one number x (a step k or
+an intercept b) whose derivative is known left of all breakpoints and rises by w_i at breakpoint t_i. A row with
+signed weight q_i contributes -q_i to the derivative while it is active: for x < t_i if q_i > 0, for x > t_i if
+q_i < 0, so w_i = |q_i|. Along a step, t_i = (y_i - f_i) / df_i and q_i = v_i df_i; for the intercept,
+t_i = y_i - f_i and q_i = v_i.
+
+    sample      strided rows give an interval (lo, hi) that holds the zero of the derivative almost surely
+    scan        one pass sums the rows that are certainly active and copies out the rows with lo < t_i < hi
+    select      quickselect on those few, carrying the derivative
+
+Whether a row is active is decided by comparing t_i with other breakpoints, never by a margin computed again.
+
+Arrays are float64 and contiguous; `rows` are int64. Functions with `sums=True` add in an order that depends on the
+array's length alone.
+"""
+
+import numpy as np
+
+from softmargin.core.jit import compiled
+
+_CHUNK = 1024  # rows whose breakpoints stay in the first-level cache between the two loops of a scan
+_NARROW = 4096  # rows up to which quickselect alone is as fast
+
+
+@compiled(sums=True)
+def risk(f, v):
+    """Sum of max(0, |v_i| - v_i f_i)."""
+    total = 0.0
+    for i in range(f.size):
+        h = abs(v[i]) - v[i] * f[i]
+        total += h if h > 0.0 else 0.0
+    return total
+
+
+@compiled(sums=True)
+def pattern(f, v, out):
+    """out_i = -v_i where the hinge is positive, else 0; returns the sum of |out_i|."""
+    constant = 0.0
+    for i in range(f.size):
+        c = -v[i] if abs(v[i]) - v[i] * f[i] > 0.0 else 0.0
+        out[i] = c
+        constant += abs(c)
+    return constant
+
+
+@compiled(sums=True)
+def strict_pattern(f, v, b, first, out):
+    """The pattern at intercept b, 0 for the rows whose breakpoint is b.
+
+    Returns those rows, counted from `first`, the sum of out_i, the sum of |out_i| and the sum of |v_i|.
+    """
+    ties = np.empty(f.size, dtype=np.int64)
+    balance = 0.0
+    constant = 0.0
+    weight = 0.0
+    n_ties = 0
+    for start in range(0, f.size, _CHUNK):
+        stop = min(start + _CHUNK, f.size)
+        met = 0
+        for i in range(start, stop):
+            t = (1.0 if v[i] > 0.0 else -1.0) - f[i]
+            active = t > b if v[i] > 0.0 else t < b
+            c = -v[i] if active else 0.0
+            out[i] = c
+            balance += c
+            constant += abs(c)
+            weight += abs(v[i])
+            met += 1 if t == b else 0
+        if met > 0:
+            for i in range(start, stop):
+                if (1.0 if v[i] > 0.0 else -1.0) - f[i] == b and v[i] != 0.0:
+                    ties[n_ties] = first + i
+                    n_ties += 1
+    return ties[:n_ties].copy(), balance, constant, weight
+
+
+@compiled
+def fill_ties(v, ties, balance, out):
+    """Activate tied rows in turn until the sum of c is 0; the last one by the fraction that is missing.
+
+    Returns what is left of the balance, the sum of |c_i| added, the fractional row (-1 if none) and its fraction.
+    """
+    added = 0.0
+    for k in range(ties.size):
+        if balance == 0.0:
+            break
+        i = ties[k]
+        if v[i] * balance > 0.0:
+            if abs(balance) < abs(v[i]):
+                out[i] = -balance
+                return 0.0, added + abs(balance), i, balance / v[i]
+            out[i] = -v[i]
+            balance -= v[i]
+            added += abs(v[i])
+    return balance, added, -1, 1.0
+
+
+@compiled
+def find_inside(t, lo, hi, where):
+    """Positions with lo < t_i < hi into `where`; returns their number. No branch: about one in twenty is inside."""
+    m = np.uint64(0)  # unsigned: an index that cannot be negative needs no test
+    for i in range(t.size):
+        where[m] = i
+        m += np.uint64((t[i] > lo) & (t[i] < hi))
+    return np.int64(m)
+
+
+@compiled(sums=True)
+def scan_steps(f, df, v, lo, hi):
+    """One pass for the search along df.
+
+    Returns t_i and q_i of the rows with lo < t_i < hi, the sum of q over the other active rows, and the sums of the
+    positive and of the negative q_i returned.
+    """
+    t_in = np.empty(f.size)
+    q_in = np.empty(f.size)
+    t = np.empty(_CHUNK)
+    q = np.empty(_CHUNK)
+    where = np.empty(_CHUNK, dtype=np.int64)
+    outside = 0.0
+    rise = 0.0
+    fall = 0.0
+    m = 0
+    for start in range(0, f.size, _CHUNK):
+        size = min(_CHUNK, f.size - start)
+        fs, dfs, vs = f[start : start + size], df[start : start + size], v[start : start + size]
+        for j in range(size):
+            qj = vs[j] * dfs[j]
+            present = qj != 0.0
+            # np.divide: the operator would test for zero and stop the loop from being vectorised
+            tj = np.divide((1.0 if vs[j] > 0.0 else -1.0) - fs[j], dfs[j] if present else 1.0)
+            tj = tj if present else np.inf  # rows without weight have no breakpoint
+            active = tj >= hi if qj > 0.0 else tj <= lo
+            outside += qj if active else 0.0
+            t[j] = tj
+            q[j] = qj
+        for p in range(find_inside(t[:size], lo, hi, where)):
+            qp = q[where[p]]
+            t_in[m] = t[where[p]]
+            q_in[m] = qp
+            rise += qp if qp > 0.0 else 0.0
+            fall += qp if qp < 0.0 else 0.0
+            m += 1
+    return t_in[:m].copy(), q_in[:m].copy(), outside, rise, fall
+
+
+@compiled(sums=True)
+def scan_intercepts(f, df, v, k, lo, hi, ref, first):
+    """One pass for the intercept at f + k df.
+
+    Returns t_i and first + i of the rows with lo < t_i < hi; the sums of v, v df and v (t - ref) over the other
+    active rows; and the sums of the positive and of the negative v of the rows returned.
+    """
+    t_in = np.empty(f.size)
+    rows = np.empty(f.size, dtype=np.int64)
+    t = np.empty(_CHUNK)
+    where = np.empty(_CHUNK, dtype=np.int64)
+    sum_v = 0.0
+    sum_vdf = 0.0
+    sum_vt = 0.0
+    rise = 0.0
+    fall = 0.0
+    m = 0
+    for start in range(0, f.size, _CHUNK):
+        size = min(_CHUNK, f.size - start)
+        fs, dfs, vs = f[start : start + size], df[start : start + size], v[start : start + size]
+        for j in range(size):
+            tj = (1.0 if vs[j] > 0.0 else -1.0) - (fs[j] + k * dfs[j])
+            active = tj >= hi if vs[j] > 0.0 else tj <= lo
+            vj = vs[j] if active else 0.0
+            sum_v += vj
+            sum_vdf += vj * dfs[j]
+            sum_vt += vj * (tj - ref)
+            t[j] = tj if vs[j] != 0.0 else np.inf
+        for p in range(find_inside(t[:size], lo, hi, where)):
+            vp = vs[where[p]]
+            t_in[m] = t[where[p]]
+            rows[m] = first + start + where[p]
+            rise += vp if vp > 0.0 else 0.0
+            fall += vp if vp < 0.0 else 0.0
+            m += 1
+    return t_in[:m].copy(), rows[:m].copy(), sum_v, sum_vdf, sum_vt, rise, fall
+
+
+@compiled
+def zero_piece(t, w, slope, curve, lo, hi):
+    """The piece [lo, hi] and its slope where the derivative slope + curve x + (sum of w_i, t_i < x) is zero.
+
+    lo == hi: the derivative jumps over zero there. Otherwise no breakpoint lies between lo and hi; the derivative
+    is slope + curve x there, and lo or hi is a limit that was passed in if the zero lies at or beyond it. Breakpoints are
+    between the limits passed in; `slope` belongs to the first piece. Uses t and w as scratch space.
+    """
+    m = t.size
+    right_t = np.empty(m)
+    right_w = np.empty(m)
+    state = 1
+    while m > 0:
+        state = state * 16807 % 2147483647  # any regular choice of pivots has a quadratic worst case
+        a = t[state % m]
+        state = state * 16807 % 2147483647
+        b = t[state % m]
+        state = state * 16807 % 2147483647
+        c = t[state % m]
+        pivot = max(min(a, b), min(max(a, b), c))
+        below = 0.0
+        at = 0.0
+        n_left = 0
+        n_right = 0
+        for i in range(m):
+            ti = t[i]
+            wi = w[i]
+            t[n_left] = ti
+            w[n_left] = wi
+            right_t[n_right] = ti
+            right_w[n_right] = wi
+            is_left = ti < pivot
+            is_right = ti > pivot
+            below += wi if is_left else 0.0
+            at += 0.0 if is_left | is_right else wi
+            n_left += int(is_left)
+            n_right += int(is_right)
+        before = slope + below + curve * pivot
+        if before >= 0.0:
+            hi = pivot
+            m = n_left
+        elif before + at <= 0.0:
+            lo = pivot
+            slope += below + at
+            t, right_t = right_t, t
+            w, right_w = right_w, w
+            m = n_right
+        else:
+            return pivot, pivot, 0.0
+    return lo, hi, slope
+
+
+@compiled
+def point(lo, hi, slope, curve):
+    """The zero of the derivative in the piece that `zero_piece` found; the middle or the finite end if it is flat."""
+    if lo == hi:
+        return lo
+    if curve > 0.0:
+        return min(max(-slope / curve, lo), hi)
+    if lo == -np.inf and hi == np.inf:
+        return 0.0
+    if lo == -np.inf or (slope < 0.0 and hi < np.inf):
+        return hi
+    if hi == np.inf or slope > 0.0:
+        return lo
+    return 0.5 * (lo + hi)
+
+
+@compiled
+def sample_rows(n, m):
+    """m row numbers, one from each of m equal parts of range(n), at irregular places."""
+    rows = np.empty(m, dtype=np.int64)
+    state = 1
+    for j in range(m):
+        state = state * 16807 % 2147483647
+        start = j * n // m
+        rows[j] = start + state % ((j + 1) * n // m - start)
+    return rows
+
+
+@compiled
+def bracket(t, q, known, ratio, slope, curve, deviations, lo, hi):
+    """An interval inside (lo, hi) that holds the zero of the derivative of all rows, judged from a sample.
+
+    Each row of the sample stands for `ratio` rows. `slope` is the part of the derivative that no row contributes.
+    `known` are contributions of the sample whose sum over all rows is known to be 0, close to those at the zero:
+    only the difference from them is subject to chance. The interval is where the sample's derivative lies within
+    `deviations` standard errors of zero.
+    """
+    m = t.size
+    inner = np.empty(m)
+    jumps = np.empty(m)
+    size = 0
+    active_lo = 0.0
+    squares = 0.0
+    for i in range(m):
+        squares += q[i] * q[i]
+        active_lo += (q[i] if (t[i] > lo if q[i] > 0.0 else t[i] <= lo) else 0.0) - known[i]
+        if q[i] != 0.0 and lo < t[i] < hi:
+            inner[size] = t[i]
+            jumps[size] = ratio * abs(q[i])
+            size += 1
+    inner, jumps = inner[:size], jumps[:size]
+    slope = slope - ratio * active_lo
+    a, b, rest = zero_piece(inner.copy(), jumps.copy(), slope, curve, lo, hi)
+    centre = point(a, b, rest, curve)
+    total = 0.0
+    variance = 0.0
+    for i in range(m):
+        x = (q[i] if (t[i] > centre if q[i] > 0.0 else t[i] < centre) else 0.0) - known[i]
+        total += x
+        variance += x * x
+    # Not below that of one row: a sample in which nothing is active proves little.
+    margin = deviations * ratio * np.sqrt(max(variance - total * total / m, squares / m))
+    low, _, _ = zero_piece(inner.copy(), jumps.copy(), slope + margin, curve, lo, hi)
+    _, high, _ = zero_piece(inner, jumps, slope - margin, curve, lo, hi)
+    # Breakpoints equal to an end belong inside: many rows may share one.
+    return max(lo, np.nextafter(low, -np.inf)), min(hi, np.nextafter(high, np.inf))
+
+
+@compiled
+def zero(t, w, slope, curve, lo, hi):
+    """The zero of slope + curve x + (sum of w_i, t_i < x), breakpoints between lo and hi; destroys t and w.
+
+    Long arrays are first narrowed as in a scan: a sample, an interval, a copy of what is inside.
+    """
+    m = t.size
+    where = np.empty(m if m > _NARROW else 0, dtype=np.int64)
+    known = np.zeros(_NARROW // 8)
+    while m > _NARROW:
+        sample = sample_rows(m, known.size)
+        total = w[:m].sum()
+        low, high = bracket(t[sample], w[sample], known, m / known.size, slope + total, curve, 3.0, lo, hi)
+        below = 0.0
+        for i in range(m):
+            below += w[i] if t[i] <= low else 0.0
+        size = find_inside(t[:m], low, high, where)
+        inside = 0.0
+        for p in range(size):
+            inside += w[where[p]]
+        left_fails = low > lo and slope + below + curve * low >= 0.0
+        right_fails = high < hi and slope + below + inside + curve * high <= 0.0
+        if left_fails or right_fails or 2 * size > m:
+            break
+        for p in range(size):
+            t[p] = t[where[p]]
+            w[p] = w[where[p]]
+        slope += below
+        lo = low
+        hi = high
+        m = size
+    lo, hi, slope = zero_piece(t[:m], w[:m], slope, curve, lo, hi)
+    return point(lo, hi, slope, curve)
+
+
+@compiled
+def contributions(t, q, x):
+    """q_i where row i is active at x, else 0."""
+    out = np.empty(t.size)
+    for i in range(t.size):
+        out[i] = q[i] if (t[i] > x if q[i] > 0.0 else t[i] < x) else 0.0
+    return out
+
+
+@compiled
+def breakpoints(f, df, v, rows):
+    """(t_i, q_i) of the search along df for the given rows; t_i is infinite where q_i = 0."""
+    t = np.empty(rows.size)
+    q = np.empty(rows.size)
+    for j in range(rows.size):
+        i = rows[j]
+        q[j] = v[i] * df[i]
+        t[j] = np.inf
+        if q[j] != 0.0:
+            t[j] = ((1.0 if v[i] > 0.0 else -1.0) - f[i]) / df[i]
+    return t, q
+
+
+@compiled
+def settle(t, rows, v, df, sum_v, rise, lo, hi):
+    """The best intercept among the rows of a scan, and what they add to the sums over active rows.
+
+    `sum_v` and `rise` are those of the scan. Rows whose breakpoint is the best b share what is missing to balance
+    the others; the order in which their breakpoints part as k grows decides among them, which makes the sum of
+    v df the one of the right derivative by k.
+
+    Returns b, the sum of v df, and the sum of v (t - b), over the active ones of `rows`.
+    """
+    w = np.empty(t.size)
+    for p in range(t.size):
+        w[p] = abs(v[rows[p]])
+    b = zero(t.copy(), w, -(sum_v + rise), 0.0, lo, hi)
+    sum_vdf = 0.0
+    sum_vt = 0.0
+    balance = sum_v
+    n_ties = 0
+    ties = np.empty(t.size, dtype=np.int64)
+    for p in range(t.size):
+        i = rows[p]
+        x = v[i] if (t[p] > b if v[i] > 0.0 else t[p] < b) else 0.0
+        balance += x
+        sum_vdf += x * df[i]
+        sum_vt += x * (t[p] - b)
+        if t[p] == b:
+            ties[n_ties] = i
+            n_ties += 1
+    if n_ties > 0:
+        sum_vdf += tied_slope(v, df, ties[:n_ties], balance)
+    return b, sum_vdf, sum_vt
+
+
+@compiled
+def tied_slope(v, df, ties, balance):
+    """Sum of pi v df over rows tied at the best b: pi as for k slightly larger, with balance + sum pi v = 0."""
+    t = np.empty(ties.size)
+    w = np.empty(ties.size)
+    rise = 0.0
+    for p in range(ties.size):
+        i = ties[p]
+        t[p] = -df[i]
+        w[p] = abs(v[i])
+        rise += v[i] if v[i] > 0.0 else 0.0
+    turn = zero(t, w, -(balance + rise), 0.0, -np.inf, np.inf)
+    total = 0.0
+    for p in range(ties.size):
+        i = ties[p]
+        x = v[i] if (-df[i] > turn if v[i] > 0.0 else -df[i] < turn) else 0.0
+        total += x * df[i]
+        balance += x
+    return total + balance * turn  # rows that stay tied have df = -turn and add up to -balance

@@ -1,0 +1,101 @@
+"""The contracts between what is minimised and how.
+
+Conventions, said once for the whole package:
+
+    primal   P(w, b) = 1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.x_i + b))
+    dual     D(alpha) = sum_i alpha_i - 1/2 |sum_i alpha_i y_i x_i|^2,   0 <= alpha_i <= C s_i,
+             and sum_i alpha_i y_i = 0 where the intercept is free
+
+C multiplies a sum, as in scikit-learn, LIBSVM and LIBLINEAR (the cutting-plane papers write C/m: their C is our C m).
+s_i is class weight times sample weight: 2 is the same as repeating the row, 0 removes it. In code labels and weights
+travel together as signed weights v_i = s_i y_i, so a row's hinge is max(0, |v_i| - v_i (f_i + b)).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from softmargin.core.result import Certificate, Solution
+from softmargin.core.threads import Workers
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The plane R(w) >= <X'c, w> + constant, tight at the outputs it was made from.
+
+    `witness` is what the plane leaves behind, small enough to keep: from the witnesses of the planes and their
+    weights the problem forms its dual vector.
+    """
+
+    c: np.ndarray
+    constant: float
+    witness: Any
+
+
+@dataclass(frozen=True)
+class LineMinimum:
+    """The best point k found on a line, and a bracket [lo, hi] of the exact minimiser (lo = hi = k if exact)."""
+
+    k: float
+    lo: float
+    hi: float
+
+
+class RiskProblem(Protocol):
+    """min over w of 1/2 |w|^2 + C R(w), with R >= 0 convex and a function of the outputs f = X w alone."""
+
+    C: float
+    workers: Workers
+
+    @property
+    def n_outputs(self) -> int:
+        """Length of f."""
+        ...
+
+    @property
+    def n_weights(self) -> int:
+        """Length of w."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """C * sum(s): the primal value at w = 0, b = 0."""
+        ...
+
+    def outputs(self, w: np.ndarray) -> np.ndarray:
+        """f = X w: an iteration's one product with X."""
+        ...
+
+    def risk(self, f: np.ndarray) -> float:
+        """R, at the best intercept where that is free."""
+        ...
+
+    def pattern(self, f: np.ndarray) -> Pattern:
+        """The cutting plane at f."""
+        ...
+
+    def slope(self, c: np.ndarray) -> np.ndarray:
+        """X'c: an iteration's one product with the transpose."""
+        ...
+
+    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float) -> LineMinimum:
+        """Minimise over k >= 0: 1/2 A0 k^2 + B0 k + C R(f + k df)."""
+        ...
+
+    def coefficients(self, witnesses: Sequence[Any], weights: np.ndarray) -> np.ndarray:
+        """sum_j weights_j c_j, from the witnesses alone."""
+        ...
+
+    def solution(
+        self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Any], weights: np.ndarray
+    ) -> Solution:
+        """The candidate for the judge: w with its best intercept, and the dual vector of the weighted planes."""
+        ...
+
+
+class Judge(Protocol):
+    """Recomputes primal, dual and gap of a candidate from the data; trusts nothing else."""
+
+    def __call__(self, solution: Solution) -> Certificate: ...

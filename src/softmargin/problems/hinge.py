@@ -1,0 +1,126 @@
+"""The hinge risk of a linear classifier, as cutting planes see it.
+
+    R(w) = sum_i max(0, |v_i| - v_i (w.x_i + b)),   v_i = s_i y_i
+
+with b = 0 (`intercept="none"`), b the minimiser ("free"), or b = scaling * w_last with w_last among the penalised
+weights ("penalised": the constant feature of the papers, without adding a column to the data).
+
+A plane of R has coefficients c_i = -v_i pi_i with pi in [0, 1]; where the intercept is free, sum_i v_i pi_i = 0. Its
+witness is one bit a row plus at most one fractional row, and alpha = |v| * sum_j gamma_j pi_j is a dual vector.
+
+Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Support Vector Machines, ICML 2008, eq. (2),
+(5) and Appendix A. Departs from the paper: weights and a free intercept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from softmargin.core.result import Solution
+from softmargin.core.threads import Workers
+from softmargin.data.rows import Rows
+from softmargin.problems import line_search
+from softmargin.problems.base import LineMinimum, Pattern
+
+INTERCEPTS = ("free", "penalised", "none")
+
+
+@dataclass(frozen=True)
+class Witness:
+    """pi of one plane: a bit a row, and one row whose pi is a fraction (row = -1: none)."""
+
+    bits: np.ndarray
+    row: int
+    fraction: float
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """The problem of a two-class linear SVM. `signed_weights` are v = s * y."""
+
+    rows: Rows
+    signed_weights: np.ndarray
+    C: float
+    intercept: str = "free"
+    intercept_scaling: float = 1.0
+    workers: Workers = Workers(1)
+
+    @property
+    def n_outputs(self) -> int:
+        return self.rows.n_rows
+
+    @property
+    def n_weights(self) -> int:
+        return self.rows.n_cols + (self.intercept == "penalised")
+
+    @property
+    def scale(self) -> float:
+        return self.C * float(np.abs(self.signed_weights).sum())
+
+    def with_C(self, C: float) -> "Hinge":
+        return replace(self, C=C)
+
+    def outputs(self, w: np.ndarray) -> np.ndarray:
+        if self.intercept != "penalised":
+            return self.rows.dot(w)
+        f = self.rows.dot(w[:-1])
+        f += self.intercept_scaling * w[-1]
+        return f
+
+    def slope(self, c: np.ndarray) -> np.ndarray:
+        a = self.rows.t_dot(c)
+        if self.intercept == "penalised":
+            a = np.append(a, self.intercept_scaling * c.sum())
+        return a
+
+    def risk(self, f: np.ndarray) -> float:
+        if self.intercept == "free":
+            return line_search.best_intercept(f, self.signed_weights, self.workers)[1]
+        return line_search.risk(f, self.signed_weights, self.workers)
+
+    def pattern(self, f: np.ndarray) -> Pattern:
+        c = np.empty(self.n_outputs)
+        row, fraction = -1, 0.0
+        if self.intercept == "free":
+            b, _ = line_search.best_intercept(f, self.signed_weights, self.workers)
+            constant, row, fraction = line_search.balanced_pattern(f, self.signed_weights, b, self.workers, c)
+        else:
+            constant = line_search.pattern(f, self.signed_weights, self.workers, c)
+        active = c != 0.0
+        if row >= 0:
+            active[row] = False
+        return Pattern(c, constant, Witness(np.packbits(active), row, fraction))
+
+    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float) -> LineMinimum:
+        v, C = self.signed_weights, self.C
+        if self.intercept == "free":
+            k, lo, hi, _ = line_search.minimise_along_free(f, df, v, A0, B0, C, self.workers)
+            return LineMinimum(k, lo, hi)
+        k = line_search.minimise_along(f, df, v, A0, B0, C, self.workers)
+        return LineMinimum(k, k, k)
+
+    def coefficients(self, witnesses: Sequence[Witness], weights: np.ndarray) -> np.ndarray:
+        return -self.signed_weights * self._activity(witnesses, weights)
+
+    def solution(
+        self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Witness], weights: np.ndarray
+    ) -> Solution:
+        alpha = np.abs(self.signed_weights) * self._activity(witnesses, weights)
+        if self.intercept == "penalised":
+            return Solution(w[:-1], self.intercept_scaling * float(w[-1]), alpha)
+        if self.intercept == "free":
+            return Solution(w, line_search.best_intercept(f, self.signed_weights, self.workers)[0], alpha)
+        return Solution(w, 0.0, alpha)
+
+    def _activity(self, witnesses: Sequence[Witness], weights: np.ndarray) -> np.ndarray:
+        """sum_j weights_j pi_j."""
+        from softmargin.problems import _witness
+
+        out = np.zeros(-(-self.n_outputs // 8) * 8)
+        for witness, weight in zip(witnesses, weights, strict=True):
+            if weight != 0.0:
+                _witness.add_bits(witness.bits, weight, _witness.BYTE_BITS, out)
+                if witness.row >= 0:
+                    out[witness.row] += weight * witness.fraction
+        return out[: self.n_outputs]

@@ -1,0 +1,291 @@
+"""The hinge risk, its cutting plane, the best intercept and the exact line search, in one pass over the rows each.
+
+    R(f) = sum_i max(0, |v_i| - v_i f_i)                                   no intercept
+    R(f) = min over b of sum_i max(0, |v_i| - v_i (f_i + b))               free intercept
+    G(k) = 1/2 A0 k^2 + B0 k + C R(f + k df),  k >= 0                      the search of OCAS
+
+f = X w, and v_i = s_i y_i carries the weight and the label of row i; v_i = 0 leaves the row out. The derivatives of R
+by b and of G by k rise at one breakpoint a row, so each minimiser is a weighted selection: a sample of the rows
+gives an interval, one pass adds up the rows outside it and copies out the few inside, and quickselect ends it.
+With a free intercept G has no breakpoints of that kind; its minimiser is enclosed by probes, each of which is the
+selection of b(k) and the right derivative of G.
+
+Reference: V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008,
+eq. (7) and Appendix A.
+Symbols: A_0, B_0 -> A0, B0; B_i -> -C v_i df_i; C_i -> C (|v_i| - v_i f_i).
+Departs from the paper: selection in linear time instead of sorting; row weights; the free intercept is minimised
+inside R, which the paper leaves out.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import fsum, inf
+from typing import Any, Protocol
+
+import numpy as np
+
+_BLOCK_ROWS = 65_536
+_SAMPLE_ROWS = 4_096
+_DEVIATIONS = 3.0  # of the sample's derivative: about one search in 400 has to scan again
+_GUESS_WIDTH = 1e-9  # relative; an intercept guessed better than this is confirmed without a sample
+_MOST_PROBES = 100
+_BALANCE_TOLERANCE = 1e-9
+
+
+class RowWorkers(Protocol):
+    """What the searches need of `softmargin.core.threads.Workers`."""
+
+    def map(self, function: Callable[..., Any], blocks: Sequence[tuple]) -> list: ...
+
+
+def row_blocks(n: int) -> list[tuple[int, int]]:
+    """Blocks of rows (lo, hi) that depend on n alone, so that sums do not depend on the number of threads."""
+    return [(lo, min(lo + _BLOCK_ROWS, n)) for lo in range(0, n, _BLOCK_ROWS)]
+
+
+def risk(f: np.ndarray, v: np.ndarray, workers: RowWorkers) -> float:
+    """Sum of max(0, |v_i| - v_i f_i)."""
+    from softmargin.problems import _hinge
+
+    return fsum(workers.map(lambda lo, hi: _hinge.risk(f[lo:hi], v[lo:hi]), row_blocks(f.size)))
+
+
+def pattern(f: np.ndarray, v: np.ndarray, workers: RowWorkers, out: np.ndarray) -> float:
+    """Coefficients c of the plane at f into `out`; returns the constant e: R >= <c, .> + e, equal at f."""
+    from softmargin.problems import _hinge
+
+    return fsum(
+        workers.map(lambda lo, hi: _hinge.pattern(f[lo:hi], v[lo:hi], out[lo:hi]), row_blocks(f.size))
+    )
+
+
+def best_intercept(
+    f: np.ndarray, v: np.ndarray, workers: RowWorkers, guess: float | None = None
+) -> tuple[float, float]:
+    """The intercept b that minimises the risk, and the risk.
+
+    b is a breakpoint y_i - f_i, or the middle of the interval on which the risk is constant, or the finite end of
+    that interval where only one class has weight; 0 without any weight. A `guess` saves time if it is b up to
+    rounding and costs a pass if it is not.
+    """
+    b, value, _ = _Intercepts(f, f, v, workers).best(0.0, guess)
+    return b, value
+
+
+def balanced_pattern(
+    f: np.ndarray, v: np.ndarray, b: float, workers: RowWorkers, out: np.ndarray
+) -> tuple[float, int, float]:
+    """Coefficients c_i = -v_i pi_i of the plane at f for the free intercept into `out`; they add up to 0.
+
+    `b` is what `best_intercept` returned for the same f. Returns the constant e = sum of |v_i| pi_i, for which
+    R >= <c, .> + e with equality at f, and the one row whose pi is neither 0 nor 1, with its pi; (-1, 1.0) if none.
+    """
+    from softmargin.problems import _hinge
+
+    parts = workers.map(
+        lambda lo, hi: _hinge.strict_pattern(f[lo:hi], v[lo:hi], b, lo, out[lo:hi]), row_blocks(f.size)
+    )
+    balance, constant, weight = (fsum(p[s] for p in parts) for s in (1, 2, 3))
+    ties = _joined(parts, 0)
+    balance, added, row, fraction = _hinge.fill_ties(v, ties, balance, out)
+    if abs(balance) > _BALANCE_TOLERANCE * weight:
+        raise ValueError(
+            f"b={b!r} does not minimise the risk at these outputs: pass what best_intercept returns for the same f."
+        )
+    return constant + added, row, fraction
+
+
+def minimise_along(
+    f: np.ndarray, df: np.ndarray, v: np.ndarray, A0: float, B0: float, C: float, workers: RowWorkers
+) -> float:
+    """The exact minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C sum max(0, |v_i| - v_i (f_i + k df_i)).
+
+    Where A0 = 0 and G falls for ever or stays constant from some k on, the last breakpoint.
+    """
+    from softmargin.problems import _hinge
+
+    n = f.size
+    blocks = row_blocks(n)
+    sample = None
+    if n > 4 * _SAMPLE_ROWS:
+        sample = _hinge.breakpoints(f, df, v, _hinge.sample_rows(n, _SAMPLE_ROWS))
+    lo, hi = 0.0, inf
+    left_fails = right_fails = True
+    for deviations in _widening(sample is not None):
+        wide = (0.0, inf)
+        if sample is not None and deviations < inf:
+            wide = _hinge.bracket(
+                *sample, np.zeros(_SAMPLE_ROWS), C * n / _SAMPLE_ROWS, B0, A0, deviations, 0.0, inf
+            )
+        lo = wide[0] if left_fails else lo
+        hi = wide[1] if right_fails else hi
+        parts = workers.map(
+            lambda i, j, lo=lo, hi=hi: _hinge.scan_steps(f[i:j], df[i:j], v[i:j], lo, hi), blocks
+        )
+        outside, rise, fall = (fsum(p[s] for p in parts) for s in (2, 3, 4))
+        slope = B0 - C * (outside + rise)
+        if lo == 0.0 and slope >= 0.0:
+            return 0.0
+        left_fails = lo > 0.0 and A0 * lo + slope >= 0.0
+        right_fails = hi < inf and A0 * hi + B0 - C * (outside + fall) <= 0.0
+        if not (left_fails or right_fails):
+            break
+    return _hinge.zero(_joined(parts, 0), C * np.abs(_joined(parts, 1)), slope, A0, lo, hi)
+
+
+def minimise_along_free(
+    f: np.ndarray,
+    df: np.ndarray,
+    v: np.ndarray,
+    A0: float,
+    B0: float,
+    C: float,
+    workers: RowWorkers,
+    width: float = 1e-2,
+) -> tuple[float, float, float, float]:
+    """Enclose the minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C min over b of the risk at f + k df + b.
+
+    Returns (k, lo, hi, b): the minimiser lies in [lo, hi], hi - lo <= width hi, k is the end with the smaller G and b
+    its best intercept. lo = hi = 0 where G does not fall at 0. Where A0 = 0 and G never rises, hi is the last probe.
+    """
+    intercepts = _Intercepts(f, df, v, workers)
+
+    def probe(k: float) -> _Probe:
+        b, value, sum_vdf = intercepts.best(k)
+        return _Probe(k, b, 0.5 * A0 * k * k + B0 * k + C * value, A0 * k + B0 - C * sum_vdf)
+
+    lo = probe(0.0)
+    if lo.slope >= 0.0:
+        return 0.0, 0.0, 0.0, lo.b
+    hi = probe(1.0)
+    n_probes = 2
+    while hi.slope < 0.0 and n_probes < _MOST_PROBES:
+        lo, hi = hi, probe(2.0 * hi.k)
+        n_probes += 1
+    shrink = _Shrink(lo.slope, hi.slope)
+    while hi.k - lo.k > width * hi.k and n_probes < _MOST_PROBES:
+        new = probe(shrink.next(lo.k, hi.k, width))
+        n_probes += 1
+        if new.slope < 0.0:
+            lo = new
+        else:
+            hi = new
+        shrink.tell(new.slope)
+    best = lo if lo.value < hi.value else hi
+    return best.k, lo.k, hi.k, best.b
+
+
+def _widening(sampled: bool) -> tuple[float, ...]:
+    """Standard errors to try in turn; the last interval cannot fail."""
+    return (_DEVIATIONS, 4.0 * _DEVIATIONS, inf) if sampled else (inf,)
+
+
+@dataclass(frozen=True)
+class _Probe:
+    """A step k, its best intercept, and the value and right derivative of G there."""
+
+    k: float
+    b: float
+    value: float
+    slope: float
+
+
+class _Shrink:
+    """Chooses the next probe between two ends where the derivative has opposite signs: the Illinois rule, guarded."""
+
+    def __init__(self, slope_lo: float, slope_hi: float) -> None:
+        self._lo, self._hi = slope_lo, slope_hi
+        self._side = 0  # how many times in a row the upper (positive) or the lower (negative) end has moved
+
+    def next(self, lo: float, hi: float, width: float) -> float:
+        if abs(self._side) >= 3:
+            return 0.5 * (lo + hi) if lo > hi / 16 else max(4.0 * lo, hi / 16)
+        k = lo + (hi - lo) * (self._lo / (self._lo - self._hi))
+        margin = min(0.45 * width * hi, 0.5 * (hi - lo))  # two probes this far around the zero end the search
+        return min(max(k, lo + margin), hi - margin)
+
+    def tell(self, slope: float) -> None:
+        if slope < 0.0:
+            self._lo = slope
+            self._side = min(self._side, 0) - 1
+            if self._side < -1:
+                self._hi *= 0.5
+        else:
+            self._hi = slope
+            self._side = max(self._side, 0) + 1
+            if self._side > 1:
+                self._lo *= 0.5
+
+
+class _Intercepts:
+    """Best intercepts along f + k df: the rows, a sample of them and working space."""
+
+    def __init__(self, f: np.ndarray, df: np.ndarray, v: np.ndarray, workers: RowWorkers) -> None:
+        from softmargin.problems import _hinge
+
+        self._f, self._df, self._v, self._workers = f, df, v, workers
+        self._blocks = row_blocks(f.size)
+        self._sample = None
+        if f.size > 4 * _SAMPLE_ROWS:
+            chosen = _hinge.sample_rows(f.size, _SAMPLE_ROWS)
+            self._sample = f[chosen], df[chosen], v[chosen]
+            self._known = np.zeros(
+                _SAMPLE_ROWS
+            )  # the sample's share of a balanced pattern, see _hinge.bracket
+
+    def best(self, k: float, guess: float | None = None) -> tuple[float, float, float]:
+        """The best b at f + k df, the risk there, and the sum of pi_i v_i df_i of its right derivative by k."""
+        from softmargin.problems import _hinge
+
+        lo, hi = -inf, inf
+        left_fails = right_fails = True
+        for wide in self._brackets(k, guess):
+            lo = wide[0] if left_fails else lo
+            hi = wide[1] if right_fails else hi
+            parts = self._scan(k, lo, hi)
+            sum_v, sum_vdf, sum_vt, rise, fall = (fsum(p[s] for p in parts) for s in range(2, 7))
+            left_fails = lo > -inf and sum_v + rise <= 0.0
+            right_fails = hi < inf and sum_v + fall >= 0.0
+            if not (left_fails or right_fails):
+                break
+        t, rows = _joined(parts, 0), _joined(parts, 1)
+        b, more_vdf, more_vt = _hinge.settle(t, rows, self._v, self._df, sum_v, rise, lo, hi)
+        if self._sample is not None:
+            f, df, v = self._sample
+            self._known = _hinge.contributions(np.sign(v) - (f + k * df), v, b)
+        return b, sum_vt - (b - _reference(lo, hi)) * sum_v + more_vt, sum_vdf + more_vdf
+
+    def _brackets(self, k: float, guess: float | None) -> Iterator[tuple[float, float]]:
+        """Intervals for b in the order in which to try them, only as far as they are asked for."""
+        from softmargin.problems import _hinge
+
+        if guess is not None:
+            radius = _GUESS_WIDTH * (1.0 + abs(guess))
+            yield guess - radius, guess + radius
+        if self._sample is not None:
+            f, df, v = self._sample
+            t = np.sign(v) - (f + k * df)
+            ratio = self._f.size / _SAMPLE_ROWS
+            yield _hinge.bracket(t, v, self._known, ratio, 0.0, 0.0, _DEVIATIONS, -inf, inf)
+            yield _hinge.bracket(t, v, self._known, ratio, 0.0, 0.0, 4.0 * _DEVIATIONS, -inf, inf)
+        yield -inf, inf
+
+    def _scan(self, k: float, lo: float, hi: float) -> list[tuple]:
+        from softmargin.problems import _hinge
+
+        f, df, v, ref = self._f, self._df, self._v, _reference(lo, hi)
+        return self._workers.map(
+            lambda i, j: _hinge.scan_intercepts(f[i:j], df[i:j], v[i:j], k, lo, hi, ref, i), self._blocks
+        )
+
+
+def _joined(parts: list[tuple], position: int) -> np.ndarray:
+    """One array of the arrays that the blocks returned."""
+    return np.concatenate([part[position] for part in parts])
+
+
+def _reference(lo: float, hi: float) -> float:
+    """A finite number in [lo, hi]; sums of t measured from it do not cancel."""
+    if lo == -inf:
+        return hi if hi < inf else 0.0
+    return lo if hi == inf else 0.5 * (lo + hi)

@@ -1,0 +1,166 @@
+"""One loop for every solver: the clock, the trace, the stop rules, the observers, interrupts, and the judge.
+
+    state = init
+    repeat:  measure -> record -> stop? -> step
+
+A solver's claim to be done is put to the judge; if the judge disagrees the solver goes on with a smaller tolerance.
+States are values: a step that is cut short by a time limit or an interrupt is discarded, and the last state stands.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from softmargin.core.errors import Abandoned
+from softmargin.core.result import Certificate, Result, Solution
+from softmargin.core.status import Status
+from softmargin.core.stopping import Measure, Stop
+from softmargin.core.threads import Cancel, Workers
+from softmargin.core.trace import Clock, Observer, Record, Trace
+
+# How often the judge may send a solver back before the loop gives up.
+MAX_DISPUTES = 20
+
+
+class Solver(Protocol):
+    """An algorithm as three functions on an explicit state."""
+
+    stopping: str
+
+    def init(self, problem: Any, start: Any = None) -> Any:
+        """The first state; `start` is an earlier state of the same data, or a weight vector."""
+        ...
+
+    def step(self, problem: Any, state: Any) -> Any:
+        """The next state: one plane, pivot, epoch, or slice of pair steps."""
+        ...
+
+    def measure(self, problem: Any, state: Any) -> Measure:
+        """What the stop rule looks at."""
+        ...
+
+    def counts(self, state: Any) -> dict[str, int]:
+        """iterations, planes, passes ...: costs that do not depend on the machine."""
+        ...
+
+    def solution(self, problem: Any, state: Any) -> Solution:
+        """The candidate for the judge."""
+        ...
+
+    def is_stalled(self, state: Any) -> bool:
+        """Whether floating point allows no further progress."""
+        ...
+
+
+def run(
+    solver: Solver,
+    problem: Any,
+    stop: Stop,
+    judge: Callable[[Solution], Certificate],
+    *,
+    start: Any = None,
+    observers: Sequence[Observer] = (),
+    workers: Workers | None = None,
+    cancel: Cancel | None = None,
+) -> Result:
+    """Run `solver` on `problem` until `stop` says so, and return what the judge found.
+
+    An interrupt (Ctrl-C) does not propagate: it ends the solve with status INTERRUPTED, and the caller, who must
+    store the result first, raises it again.
+    """
+    workers = workers or Workers(1)
+    clock = Clock()
+    trace = Trace()
+    certificate: Certificate | None = None
+    judging = 0.0
+    tol = stop.tol
+    disputes = 0
+    status: Status | None = None
+
+    def out_of_time() -> bool:
+        return stop.max_seconds is not None and clock.seconds - judging > stop.max_seconds
+
+    def check_between_blocks() -> None:
+        if cancel is not None:
+            cancel.check()
+        if out_of_time():
+            raise Abandoned
+
+    state = solver.init(problem, start)
+    first_iteration = solver.counts(state)["iterations"]
+    try:
+        while status is None:
+            measure = solver.measure(problem, state)
+            counts = solver.counts(state)
+            record = _record(clock.seconds, measure, counts)
+            trace.append(record)
+            stopped = _notify(observers, record, state)
+
+            claimed = stop.value(measure)
+            if claimed <= tol:
+                began = clock.seconds
+                certificate = judge(solver.solution(problem, state))
+                judging += clock.seconds - began
+                if _confirmed(stop, certificate, measure):
+                    status = Status.OPTIMAL
+                    break
+                disputes += 1
+                tol = min(tol, max(claimed, 0.0)) / 2
+                if disputes > MAX_DISPUTES:
+                    status = Status.UNCONFIRMED
+                    break
+            if measure.primal <= stop.target:
+                status = Status.TARGET
+            elif stopped:
+                status = Status.STOPPED
+            elif solver.is_stalled(state):
+                status = Status.STALLED
+            elif stop.max_iter is not None and counts["iterations"] - first_iteration >= stop.max_iter:
+                status = Status.MAX_ITER
+            elif cancel is not None and cancel.is_set:
+                status = Status.INTERRUPTED
+            elif out_of_time():
+                status = Status.MAX_SECONDS
+            else:
+                try:
+                    with workers.checking(check_between_blocks):
+                        state = solver.step(problem, state)
+                except Abandoned:
+                    cancelled = cancel is not None and cancel.is_set
+                    status = Status.INTERRUPTED if cancelled else Status.MAX_SECONDS
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+
+    solution = solver.solution(problem, state)
+    if status is not Status.OPTIMAL or certificate is None:
+        began = clock.seconds
+        certificate = judge(solution)
+        judging += clock.seconds - began
+        measure = solver.measure(problem, state)
+        if status in (Status.STALLED, Status.MAX_ITER) and _confirmed(stop, certificate, measure):
+            status = Status.OPTIMAL
+    seconds = {"total": clock.wall, "judge": judging, "compile": clock.compiling}
+    return Result(solution, status, certificate, solver.counts(state), trace, state, seconds)
+
+
+def _record(seconds: float, measure: Measure, counts: dict[str, int]) -> Record:
+    return Record(
+        iteration=counts["iterations"],
+        seconds=seconds,
+        primal=measure.primal,
+        dual=measure.dual,
+        planes=counts.get("planes", 0),
+        passes=counts.get("passes", 0),
+        kernel_evaluations=counts.get("kernel_evaluations", 0),
+    )
+
+
+def _notify(observers: Iterable[Observer], record: Record, state: Any) -> bool:
+    return any([bool(observer(record, state)) for observer in observers])
+
+
+def _confirmed(stop: Stop, certificate: Certificate, measure: Measure) -> bool:
+    """Whether the stop rule also holds for what the judge computed."""
+    gap_per_row = certificate.gap / measure.scale if measure.scale > 0 else 0.0
+    judged = replace(measure, primal=certificate.primal, dual=certificate.dual, violation=gap_per_row)
+    return stop.value(judged) <= stop.tol

@@ -1,0 +1,140 @@
+"""The cutting planes of a solve, their Gram matrix, and points that are combinations of them.
+
+A plane says R(w) >= <a, w> + e with a = X'c. There are two forms, with the same interface and the same cost of one
+product with X and one with X' for every plane:
+
+    slopes    keep a (length d). A point w = -sum gamma_j a_j gets its outputs by the product X w.
+    outputs   keep u = X a (length n); a itself is forgotten. <a_i, a_j> = <c_i, u_j>, the outputs of a point are
+              -sum gamma_j u_j, and w is formed once at the end as X'x with x = -sum gamma_j c_j.
+
+The second is for wide data (n < d): 300 planes of 1.8 million features would be 4 GB, of 20,000 outputs 48 MB.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from softmargin.linalg import vectors
+from softmargin.problems.base import RiskProblem
+
+FIRST_CAPACITY = 64
+
+
+@dataclass(frozen=True)
+class Point:
+    """A weight vector: its outputs f, and x, which is w itself (slopes) or row coefficients with w = X'x (outputs)."""
+
+    x: np.ndarray
+    f: np.ndarray
+
+
+class _Store:
+    """Growing arrays behind `Planes`. Rows up to `filled` belong to some Planes and are never written again."""
+
+    def __init__(self, capacity: int, width: int) -> None:
+        self.vectors = np.empty((capacity, width))
+        self.gram = np.zeros((capacity, capacity))
+        self.constants = np.empty(capacity)
+        self.filled = 0
+
+    def copy_of(self, keep: Any, capacity: int) -> "_Store":
+        copy = _Store(capacity, self.vectors.shape[1])
+        count = len(self.constants[keep])
+        copy.vectors[:count] = self.vectors[keep]
+        copy.gram[:count, :count] = self.gram[keep][:, keep]
+        copy.constants[:count] = self.constants[keep]
+        copy.filled = count
+        return copy
+
+
+class Planes:
+    """An immutable collection of planes: `add` and `keep` return a new one. Copies share memory where they can."""
+
+    def __init__(self, store: _Store, witnesses: tuple, as_outputs: bool) -> None:
+        self._store = store
+        self.witnesses = witnesses
+        self.as_outputs = as_outputs
+
+    @classmethod
+    def empty(cls, problem: RiskProblem) -> "Planes":
+        as_outputs = problem.n_outputs < problem.n_weights
+        width = problem.n_outputs if as_outputs else problem.n_weights
+        return cls(_Store(FIRST_CAPACITY, width), (), as_outputs)
+
+    def __len__(self) -> int:
+        return len(self.witnesses)
+
+    @property
+    def gram(self) -> np.ndarray:
+        """H = A A'; only the leading block of len(self) rows and columns counts."""
+        return self._store.gram
+
+    @property
+    def constants(self) -> np.ndarray:
+        return self._store.constants[: len(self)]
+
+    def add(self, problem: RiskProblem, f: np.ndarray) -> "Planes":
+        """With the plane that touches R at the outputs f."""
+        pattern = problem.pattern(f)
+        vector = problem.slope(pattern.c)
+        if self.as_outputs:
+            vector, left = problem.outputs(vector), pattern.c
+        else:
+            left = vector
+        count = len(self)
+        store = self._store
+        if store.filled != count or count == len(store.constants):
+            # Full, or an abandoned step or a sibling of this state has written here already.
+            capacity = 2 * count if count >= len(store.constants) else len(store.constants)
+            store = store.copy_of(slice(count), capacity)
+        store.vectors[count] = vector
+        row = vectors.rows_times(store.vectors[: count + 1], left, problem.workers)
+        store.gram[count, : count + 1] = row
+        store.gram[: count + 1, count] = row
+        store.constants[count] = pattern.constant
+        store.filled = count + 1
+        return Planes(store, (*self.witnesses, pattern.witness), self.as_outputs)
+
+    def keep(self, which: np.ndarray) -> "Planes":
+        """Only the planes where `which` is true."""
+        index = np.flatnonzero(which)
+        store = self._store.copy_of(index, max(FIRST_CAPACITY, 2 * index.size))
+        return Planes(store, tuple(self.witnesses[k] for k in index), self.as_outputs)
+
+    def point(self, problem: RiskProblem, gamma: np.ndarray) -> Point:
+        """w = -sum_j gamma_j a_j with its outputs."""
+        combined = vectors.combine_rows(-gamma, self._store.vectors[: len(self)], problem.workers)
+        if self.as_outputs:
+            return Point(problem.coefficients(self.witnesses, -gamma), combined)
+        return Point(combined, problem.outputs(combined))
+
+    def origin(self, problem: RiskProblem) -> Point:
+        """w = 0."""
+        size = problem.n_outputs if self.as_outputs else problem.n_weights
+        return Point(np.zeros(size), np.zeros(problem.n_outputs))
+
+    def inner(self, p: Point, q: Point) -> float:
+        """<w_p, w_q>."""
+        return float(p.x @ (q.f if self.as_outputs else q.x))
+
+    def weights(self, problem: RiskProblem, p: Point) -> np.ndarray:
+        """The weight vector of a point; in the outputs form this is one product with X'."""
+        return problem.slope(p.x) if self.as_outputs else p.x
+
+
+def move(p: Point, k: float, direction: Point, workers: Any) -> Point:
+    """p + k direction."""
+    return Point(p.x + k * direction.x, vectors.add_scaled(p.f, k, direction.f, workers))
+
+
+def towards(p: Point, q: Point, workers: Any) -> Point:
+    """The direction q - p."""
+    return Point(q.x - p.x, vectors.difference(q.f, p.f, workers))
+
+
+def active_witnesses(witnesses: Sequence, gamma: np.ndarray) -> tuple[list, np.ndarray]:
+    """Witnesses and weights of the planes with gamma > 0."""
+    index = np.flatnonzero(gamma)
+    return [witnesses[k] for k in index], gamma[index]

@@ -1,0 +1,171 @@
+"""What CPA and OCAS have in common: the state, and all of the solver but the choice of the next plane."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.result import Solution
+from softmargin.core.stopping import Measure
+from softmargin.problems.base import RiskProblem
+from softmargin.solvers.cutting_plane.planes import Planes, Point
+from softmargin.solvers.reduced_qp import solve_reduced
+
+# A plane that had no weight in this many reduced solutions in a row is dropped.
+PATIENCE = 40
+# Dropping copies the planes that stay, so it waits until at least this share can go.
+DROP_SHARE = 0.25
+# The reduced QP is solved to this share of the outer gap.
+QP_SHARE = 1e-3
+# Steps in a row without progress in floating point before a solve counts as stalled.
+STALL_STEPS = 20
+# Relative progress below this is rounding.
+ROUNDING = 1e-15
+
+
+@dataclass(frozen=True)
+class PlaneState:
+    """A cutting-plane solve between two iterations. `gamma` and `dual` belong to the last reduced problem."""
+
+    planes: Planes
+    gamma: np.ndarray
+    idle: np.ndarray
+    best: Point
+    primal: float
+    dual: float
+    violation: float
+    C: float
+    iterations: int = 0
+    passes: int = 0
+    stalled: int = 0
+
+
+@dataclass(frozen=True)
+class WeightStart:
+    """A weight vector to start from, when the planes of the earlier fit do not apply."""
+
+    w: np.ndarray
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """The reduced problem solved: its minimiser w_t, its value F_t(w_t), and the planes that survive."""
+
+    planes: Planes
+    gamma: np.ndarray
+    idle: np.ndarray
+    point: Point
+    sq_norm: float
+    value: float
+
+
+def init_planes(problem: RiskProblem, start: Any = None) -> PlaneState:
+    """The first state: one plane at w = 0 or at the given start. Planes of an earlier C stay valid."""
+    if isinstance(start, PlaneState):
+        return start if start.C == problem.C else _rescale(problem, start)
+    planes = Planes.empty(problem)
+    best = planes.origin(problem)
+    primal = problem.C * problem.risk(best.f)
+    if isinstance(start, WeightStart):
+        best, primal = _best_multiple(problem, planes, start.w, best, primal)
+    planes = planes.add(problem, best.f)
+    return PlaneState(
+        planes=planes,
+        gamma=np.zeros(1),
+        idle=np.zeros(1, dtype=np.int64),
+        best=best,
+        primal=primal,
+        dual=0.0,
+        violation=primal / problem.scale,
+        C=problem.C,
+    )
+
+
+def _best_multiple(
+    problem: RiskProblem, planes: Planes, w: np.ndarray, origin: Point, primal: float
+) -> tuple[Point, float]:
+    """The start w, where it is representable and better than nothing.
+
+    Wide data keep points as row coefficients, which a bare w does not have: there the solve begins at zero.
+    """
+    if planes.as_outputs:
+        return origin, primal
+    f = problem.outputs(w)
+    value = 0.5 * float(w @ w) + problem.C * problem.risk(f)
+    return (Point(w, f), value) if value < primal else (origin, primal)
+
+
+def _rescale(problem: RiskProblem, start: PlaneState) -> PlaneState:
+    """The same planes at another C: R does not depend on C, so they bound it as well as before."""
+    sq_norm = start.planes.inner(start.best, start.best)
+    primal = 0.5 * sq_norm + problem.C * problem.risk(start.best.f)
+    gamma = start.gamma * (problem.C / start.C)
+    value = _dual_value(start.planes, gamma)
+    if value < 0.0:
+        gamma, value = np.zeros_like(gamma), 0.0
+    return replace(
+        start, gamma=gamma, primal=primal, dual=value, C=problem.C, stalled=0, violation=primal / problem.scale
+    )
+
+
+def _dual_value(planes: Planes, gamma: np.ndarray) -> float:
+    t = len(planes)
+    return float(planes.constants @ gamma - 0.5 * gamma @ (planes.gram[:t, :t] @ gamma))
+
+
+def solve_over_planes(problem: RiskProblem, state: PlaneState) -> Reduced:
+    """w_t = argmin F_t(w), eq. (3) of the OCAS paper, warm-started; idle planes are dropped."""
+    gap = max(state.primal - state.dual, 0.0)
+    planes = state.planes
+    reduced = solve_reduced(planes.gram, planes.constants, problem.C, state.gamma, QP_SHARE * gap)
+    gamma = reduced.gamma
+    idle = np.where(gamma > 0.0, 0, state.idle + 1)
+    keep = idle <= PATIENCE
+    if np.count_nonzero(~keep) > DROP_SHARE * len(planes):
+        planes, gamma, idle = planes.keep(keep), gamma[keep], idle[keep]
+    point = planes.point(problem, gamma)
+    sq_norm = planes.inner(point, point)
+    # From w_t itself, not from the Gram matrix: at large C that loses half of the digits.
+    value = float(planes.constants @ gamma) - 0.5 * sq_norm
+    return Reduced(planes, gamma, idle, point, sq_norm, value)
+
+
+def advance(
+    problem: RiskProblem, state: PlaneState, reduced: Reduced, best: Point, primal: float, violation: float, f_new
+) -> PlaneState:
+    """The state after a plane was added at the outputs `f_new`."""
+    small = ROUNDING * max(abs(state.primal), abs(state.dual))
+    progress = reduced.value > state.dual + small or primal < state.primal - small
+    return PlaneState(
+        planes=reduced.planes.add(problem, f_new),
+        gamma=np.append(reduced.gamma, 0.0),
+        idle=np.append(reduced.idle, 0),
+        best=best,
+        primal=primal,
+        dual=reduced.value,
+        violation=violation,
+        C=problem.C,
+        iterations=state.iterations + 1,
+        passes=state.passes + 2,
+        stalled=0 if progress else state.stalled + 1,
+    )
+
+
+class CuttingPlaneSolver:
+    """The parts of `Solver` that do not depend on where the next plane goes."""
+
+    def init(self, problem: RiskProblem, start: Any = None) -> PlaneState:
+        return init_planes(problem, start)
+
+    def measure(self, problem: RiskProblem, state: PlaneState) -> Measure:
+        return Measure(state.primal, state.dual, problem.scale, state.violation)
+
+    def counts(self, state: PlaneState) -> dict[str, int]:
+        return {"iterations": state.iterations, "planes": len(state.planes), "passes": state.passes}
+
+    def solution(self, problem: RiskProblem, state: PlaneState) -> Solution:
+        w = state.planes.weights(problem, state.best)
+        return problem.solution(w, state.best.f, state.planes.witnesses, state.gamma)
+
+    def is_stalled(self, state: PlaneState) -> bool:
+        return state.stalled >= STALL_STEPS

@@ -1,0 +1,294 @@
+"""Planes, intercepts and line searches of the hinge risk, judged by enumeration on small problems."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from softmargin.problems import line_search as ls
+
+
+class Serial:
+    def map(self, function, blocks):
+        return [function(*block) for block in blocks]
+
+
+class TwoThreads:
+    def map(self, function, blocks):
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(lambda block: function(*block), blocks))
+
+
+SERIAL = Serial()
+
+
+def hinge_sum(f, v, b=0.0):
+    return float(np.sum(np.maximum(0.0, np.abs(v) - v * (f + b))))
+
+
+def marginal_risk(F, v):
+    """min over b of the risk, for each row of F: the minimum is at a breakpoint."""
+    y = np.sign(v)[v != 0]
+    F, v = F[:, v != 0], v[v != 0]
+    if v.size == 0:
+        return np.zeros(len(F))
+    b = y - F
+    return np.maximum(0.0, np.abs(v) - v * (F[:, None, :] + b[:, :, None])).sum(axis=2).min(axis=1)
+
+
+def along(k, f, df, v, A0, B0, C):
+    k = np.atleast_1d(k)
+    h = np.maximum(0.0, np.abs(v) - v * (f + k[:, None] * df))
+    return 0.5 * A0 * k * k + B0 * k + C * h.sum(axis=1)
+
+
+def along_free(k, f, df, v, A0, B0, C):
+    k = np.atleast_1d(k)
+    return 0.5 * A0 * k * k + B0 * k + C * marginal_risk(f + k[:, None] * df, v)
+
+
+def candidates(f, df, v, A0, B0, C):
+    """Points among which the minimiser of `along` must be: 0, breakpoints, and the zero of every piece."""
+    keep = v * df != 0
+    t = (np.sign(v[keep]) - f[keep]) / df[keep]
+    edges = np.unique(np.concatenate([[0.0], t[t > 0]]))
+    if A0 == 0:
+        return edges
+    inside = np.append(0.5 * (edges[1:] + edges[:-1]), 2 * edges[-1] + 1)
+    active = np.abs(v) - v * (f + inside[:, None] * df) > 0
+    return np.concatenate([edges, np.maximum(0.0, -(B0 - C * (active * v * df).sum(axis=1)) / A0)])
+
+
+def small_problem(rng, kind):
+    """A few rows; integer outputs make ties, zero weights make absent rows, one sign makes one class."""
+    n = int(rng.integers(1, 12))
+    v = rng.choice([-1.0, 1.0], n)
+    if kind == "ties":
+        f, df = rng.integers(-2, 3, n).astype(float), rng.integers(-2, 3, n).astype(float)
+    elif kind == "weights":
+        f, df = rng.normal(size=n), rng.normal(size=n)
+        v *= rng.choice([0.0, 0.5, 1.0, 3.0], n)
+    elif kind == "one class":
+        f, df, v = rng.normal(size=n), rng.normal(size=n), np.abs(v) * rng.choice([-1.0, 1.0])
+    elif kind == "twins":
+        f, df, v = (np.repeat(a, 3) for a in (rng.normal(size=n), rng.normal(size=n), v * rng.uniform(0, 2, n)))
+    else:
+        scale = 10.0 ** rng.uniform(-6, 6, 3)
+        f, df, v = scale[0] * rng.normal(size=n), scale[1] * rng.normal(size=n), scale[2] * v * rng.uniform(0, 2, n)
+    return f, df, v
+
+
+def step_terms(rng, f, df, v):
+    """A0, B0, C of very different sizes, with B0 often negative enough that the search leaves 0."""
+    C = 10.0 ** rng.uniform(-6, 6)
+    A0 = 0.0 if rng.random() < 0.1 else 10.0 ** rng.uniform(-3, 3) * C * max(1e-3, float(np.sum(np.abs(v * df))))
+    B0 = 0.0 if A0 == 0.0 else rng.normal() * math.sqrt(A0 * C * max(1e-3, hinge_sum(f, v)))
+    return A0, B0, C
+
+
+KINDS = ["ties", "weights", "one class", "twins", "scales"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_plane_touches_the_risk_and_stays_below_it(kind):
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        f, df, v = small_problem(rng, kind)
+        c = np.empty_like(f)
+        constant = ls.pattern(f, v, SERIAL, c)
+        value = ls.risk(f, v, SERIAL)
+        scale = 1e-12 * (np.abs(v).sum() + np.abs(v * f).sum() + np.abs(v * df).sum())
+        assert abs(value - hinge_sum(f, v)) <= scale
+        assert abs(constant + c @ f - value) <= scale
+        assert constant + c @ (f + df) <= hinge_sum(f + df, v) + scale
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_best_intercept_beats_every_breakpoint_and_its_plane_balances(kind):
+    rng = np.random.default_rng(1)
+    for _ in range(600):
+        f, df, v = small_problem(rng, kind)
+        b, value = ls.best_intercept(f, v, SERIAL)
+        scale = 1e-12 * (np.abs(v).sum() + np.abs(v * f).sum() + np.abs(v * df).sum())
+        assert math.isfinite(b)
+        assert value == pytest.approx(hinge_sum(f, v, b), rel=1e-12, abs=scale)
+        assert value <= marginal_risk(f[None], v)[0] + scale
+        c = np.empty_like(f)
+        constant, row, fraction = ls.balanced_pattern(f, v, b, SERIAL, c)
+        assert abs(c.sum()) <= 1e-13 * np.abs(v).sum()
+        assert abs(constant + c @ f - value) <= scale
+        assert constant + c @ (f + df) <= marginal_risk((f + df)[None], v)[0] + scale
+        share = np.divide(-c, v, out=np.zeros_like(c), where=v != 0)
+        inexact = np.flatnonzero((share != 0) & (share != 1))
+        assert list(inexact) == ([] if row < 0 else [row])
+        if row >= 0:
+            assert 0 < fraction < 1
+            assert share[row] == pytest.approx(fraction, rel=1e-14)
+        for guess in (b, b + 1e-12, b + 1.0, b - 1e3):
+            assert ls.best_intercept(f, v, SERIAL, guess)[1] == pytest.approx(value, rel=1e-12, abs=scale)
+
+
+def test_the_intercept_of_a_flat_piece_is_its_middle_and_of_one_class_its_finite_end():
+    assert ls.best_intercept(np.zeros(2), np.array([1.0, -1.0]), SERIAL) == (0.0, 2.0)
+    assert ls.best_intercept(np.array([0.0, 3.0]), np.array([2.0, 1.0]), SERIAL) == (1.0, 0.0)
+    assert ls.best_intercept(np.array([0.0, 3.0]), np.array([-2.0, -1.0]), SERIAL) == (-4.0, 0.0)
+    assert ls.best_intercept(np.array([0.0, 9.0]), np.array([2.0, 0.0]), SERIAL) == (1.0, 0.0)
+    assert ls.best_intercept(np.array([5.0]), np.zeros(1), SERIAL) == (0.0, 0.0)
+
+
+def test_a_plane_at_another_intercept_is_refused():
+    f, v = np.array([0.0, 0.5, -1.0]), np.array([1.0, 1.0, -1.0])
+    with pytest.raises(ValueError, match="best_intercept"):
+        ls.balanced_pattern(f, v, 0.123, SERIAL, np.empty(3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_step_is_the_exact_minimiser(kind):
+    rng = np.random.default_rng(2)
+    moved = 0
+    for _ in range(2000):
+        f, df, v = small_problem(rng, kind)
+        terms = step_terms(rng, f, df, v)
+        k = ls.minimise_along(f, df, v, *terms, SERIAL)
+        values = along(np.append(candidates(f, df, v, *terms), [k, 0.0]), f, df, v, *terms)
+        rounding = 1e-11 * (abs(values[-1]) + abs(terms[2]) * np.abs(v * (1 + np.abs(f + k * df))).sum())
+        assert 0.0 <= k < math.inf
+        assert values[-2] <= values.min() + rounding
+        moved += k > 0
+    assert moved > 500
+
+
+def test_the_step_of_a_hand_worked_problem():
+    one = np.ones(1)
+    # G(k) = 1/2 k^2 - ... : the hinge of one row falls with slope -C until k = 1, then 1/2 A0 k^2 rises
+    assert ls.minimise_along(0 * one, one, one, 1.0, 0.0, 0.25, SERIAL) == 0.25
+    assert ls.minimise_along(0 * one, one, one, 1.0, 0.0, 7.0, SERIAL) == 1.0
+    assert ls.minimise_along(0 * one, one, one, 1.0, 7.0, 7.0, SERIAL) == 0.0
+    assert ls.minimise_along(0 * one, 0 * one, one, 1.0, -3.0, 7.0, SERIAL) == 3.0
+    assert ls.minimise_along(0 * one, one, 0 * one, 2.0, -3.0, 7.0, SERIAL) == 1.5
+    assert ls.minimise_along(0 * one, one, one, 0.0, 0.0, 1.0, SERIAL) == 1.0
+    assert ls.minimise_along(0 * one, 0 * one, one, 0.0, 0.0, 1.0, SERIAL) == 0.0
+
+
+def large_problem(rng, order, n=200_000):
+    """Rows enough for the sample, in an order or with ties that a sample may misjudge."""
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    f = 0.6 * y + rng.normal(size=n)
+    df = 0.3 * y + 0.5 * rng.normal(size=n)
+    v = y * rng.uniform(0.2, 2.0, n)
+    if order == "sorted":
+        by = np.argsort((y - f) / df)
+        f, df, v = f[by], df[by], v[by]
+    elif order == "one block":
+        by = np.argsort(-np.abs(f))
+        f, df, v = f[by], df[by], v[by]
+        df[70_000:] = 0.0
+    elif order == "equal":
+        f, df = np.where(v > 0, 0.5, -0.5), np.where(v > 0, 1.0, -1.0)
+    elif order == "nearly equal":
+        f, df = np.where(rng.random(n) < 0.99, 0.25 * y, f), np.where(rng.random(n) < 0.99, 1.5 * y, df)
+    elif order == "few rows carry all weight":
+        v *= np.where(rng.random(n) < 1e-3, 1e4, 1e-4)
+    elif order == "separable":
+        f = y * rng.uniform(0.9, 3.0, n)
+    elif order == "absent":
+        v[rng.random(n) < 0.999] = 0.0
+    return f, df, v
+
+
+ORDERS = [
+    "random",
+    "sorted",
+    "one block",
+    "equal",
+    "nearly equal",
+    "few rows carry all weight",
+    "separable",
+    "absent",
+]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_many_rows_in_every_order(order):
+    rng = np.random.default_rng(3)
+    f, df, v = large_problem(rng, order)
+    for A0, B0, C in [(1.0, -0.1, 1e-5), (1.0, 0.0, 1.0), (1e-3, -1e-4, 1e-8), (0.0, 0.0, 1.0)]:
+        k = ls.minimise_along(f, df, v, A0, B0, C, SERIAL)
+        keep = v * df != 0
+        t, q = (np.sign(v[keep]) - f[keep]) / df[keep], (v * df)[keep]
+        active = np.where(q > 0, t >= k * (1 - 1e-9), t <= k * (1 - 1e-9))
+        left = A0 * k * (1 - 1e-9) + B0 - C * q[active].sum()
+        active = np.where(q > 0, t >= k * (1 + 1e-9), t <= k * (1 + 1e-9))
+        right = A0 * k * (1 + 1e-9) + B0 - C * q[active].sum()
+        rounding = 1e-8 * (A0 * k + abs(B0)) + 1e-12 * C * np.abs(q).sum()
+        assert right >= -rounding
+        assert left <= rounding or k == 0.0
+
+        step = ls.minimise_along_free(f, df, v, A0, B0, C, SERIAL)
+        assert step == ls.minimise_along_free(f, df, v, A0, B0, C, TwoThreads())
+        assert k == ls.minimise_along(f, df, v, A0, B0, C, TwoThreads())
+    b, value = ls.best_intercept(f, v, SERIAL)
+    by = np.argsort(np.sign(v) - f)
+    t, rise = (np.sign(v) - f)[by], np.cumsum(np.abs(v)[by]) - v[v > 0].sum()
+    assert value == pytest.approx(hinge_sum(f, v, t[np.argmax(rise >= -1e-9 * np.abs(v).sum())]), rel=1e-9)
+    assert value == pytest.approx(hinge_sum(f, v, b), rel=1e-12)
+    c = np.empty_like(f)
+    constant, _, _ = ls.balanced_pattern(f, v, b, SERIAL, c)
+    assert abs(c.sum()) <= 1e-13 * np.abs(v).sum()
+    assert constant + c @ f == pytest.approx(value, rel=1e-11)
+
+
+def test_the_number_of_threads_does_not_change_a_bit():
+    f, df, v = large_problem(np.random.default_rng(4), "random")
+    outs = []
+    for workers in (SERIAL, TwoThreads()):
+        c, d = np.empty_like(f), np.empty_like(f)
+        b, value = ls.best_intercept(f, v, workers)
+        results = (ls.risk(f, v, workers), ls.pattern(f, v, workers, c), b, value)
+        outs.append((*results, ls.balanced_pattern(f, v, b, workers, d), c.tobytes(), d.tobytes()))
+    assert outs[0] == outs[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_free_search_encloses_the_minimiser(kind):
+    rng = np.random.default_rng(5)
+    moved = 0
+    for _ in range(250):
+        f, df, v = small_problem(rng, kind)
+        terms = step_terms(rng, f, df, v)
+        k, lo, hi, b = ls.minimise_along_free(f, df, v, *terms, SERIAL)
+        assert 0.0 <= lo <= hi < math.inf
+        assert k in (lo, hi)
+        values = along_free(np.array([k, 0.0]), f, df, v, *terms)
+        rounding = 1e-10 * (abs(values[1]) + abs(terms[2]) * np.abs(v * (1 + np.abs(f + k * df))).sum())
+        at_b = 0.5 * terms[0] * k * k + terms[1] * k + terms[2] * hinge_sum(f + k * df, v, b)
+        assert values[0] == pytest.approx(at_b, abs=rounding)
+        assert values[0] <= values[1] + rounding
+        inside = along_free(np.linspace(lo, hi, 20), f, df, v, *terms).min()
+        outside = np.concatenate([lo * np.linspace(0, 1, 20), (hi if hi > 0 else 1) * np.geomspace(1, 100, 20)])
+        assert inside <= along_free(outside, f, df, v, *terms).min() + rounding + 1e-3 * (values[1] - values[0])
+        if hi > 0 and terms[0] > 0:
+            assert hi - lo <= 1e-2 * hi or (hi < 1e-9)
+            moved += 1
+    assert moved > 20
+
+
+def test_the_derivative_of_a_probe_is_the_right_derivative_even_where_rows_tie():
+    rng = np.random.default_rng(6)
+    for _ in range(500):
+        f, df, v = small_problem(rng, "ties")
+        v *= rng.integers(0, 4, v.size)
+        _, value, sum_vdf = ls._Intercepts(f, df, v, SERIAL).best(0.0)
+        later = marginal_risk((f + 1e-3 * df)[None], v)[0]
+        assert -sum_vdf == pytest.approx((later - value) / 1e-3, abs=1e-9)
+
+
+def test_the_free_search_takes_few_probes(monkeypatch):
+    f, df, v = large_problem(np.random.default_rng(7), "random", n=20_000)
+    probes = []
+    best = ls._Intercepts.best
+    monkeypatch.setattr(ls._Intercepts, "best", lambda self, k: probes.append(k) or best(self, k))
+    for A0 in (1e-2, 1.0, 1e2, 1e4):
+        ls.minimise_along_free(f, df, v, A0, 0.0, 1e-2, SERIAL)
+    assert len(probes) <= 4 * 9
