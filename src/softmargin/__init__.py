@@ -1,1 +1,56 @@
 """Support vector machines trained exactly, fast, and with proof."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
+    from softmargin.core.result import Certificate
+    from softmargin.core.status import Status
+    from softmargin.estimators.certify import certify
+    from softmargin.estimators.linear_svc import LinearSVC
+    from softmargin.estimators.warnings import ConvergenceWarning
+    from softmargin.report.convergence import ConvergenceDisplay
+    from softmargin.solvers.cutting_plane.cpa import CPA
+    from softmargin.solvers.cutting_plane.ocas import OCAS
+
+# Each public name and the module it is loaded from at its first use: `import softmargin` itself stays light.
+_HOME = {
+    "LinearSVC": "softmargin.estimators.linear_svc",
+    "certify": "softmargin.estimators.certify",
+    "OCAS": "softmargin.solvers.cutting_plane.ocas",
+    "CPA": "softmargin.solvers.cutting_plane.cpa",
+    "ConvergenceDisplay": "softmargin.report.convergence",
+    "Certificate": "softmargin.core.result",
+    "Status": "softmargin.core.status",
+    "SoftmarginError": "softmargin.core.errors",
+    "DataFormatError": "softmargin.core.errors",
+    "ModelFileError": "softmargin.core.errors",
+    "ConvergenceWarning": "softmargin.estimators.warnings",
+}
+
+__all__ = [
+    "LinearSVC",
+    "certify",
+    "OCAS",
+    "CPA",
+    "ConvergenceDisplay",
+    "Certificate",
+    "Status",
+    "SoftmarginError",
+    "DataFormatError",
+    "ModelFileError",
+    "ConvergenceWarning",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'softmargin' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

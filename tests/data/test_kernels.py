@@ -30,7 +30,7 @@ def storage(x, layout, index_type, pointer_type):
     return x.ravel(order=layout), *empty, *x.shape, layout == "F"
 
 
-@pytest.mark.parametrize("d", [1, 3, 7, 8, 54, 300])
+@pytest.mark.parametrize("d", [1, 3, 7, 8, 54, 300, 800])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("types", TYPES, ids=lambda t: np.dtype(t[0]).name)
 def test_products_and_norms(types, layout, d):
@@ -73,7 +73,7 @@ def test_more_rows_than_a_block(layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("d", [7, 54, 300])
+@pytest.mark.parametrize("d", [7, 54, 300, 800])
 def test_real_numbers_accumulate_in_double_precision(layout, d):
     rng = np.random.default_rng(1)
     x = rng.standard_normal((400, d)).astype(np.float32)
@@ -89,11 +89,12 @@ def test_real_numbers_accumulate_in_double_precision(layout, d):
     assert acc.tobytes() == again.tobytes()
 
 
-@pytest.mark.parametrize("d", [3, 54, 300])
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.9])
+@pytest.mark.parametrize("d", [3, 54, 100, 200, 800])
 @pytest.mark.parametrize("layout", ["C", "csr"])
-def test_rows_with_zero_coefficient_are_not_read(layout, d):
+def test_rows_with_zero_coefficient_are_not_read(layout, d, share):
     x, rng = example(600, d, np.float64)
-    c = rng.integers(-2, 3, 600).astype(np.float64)
+    c = rng.integers(1, 5, 600) * (rng.random(600) < share).astype(np.float64)
     expected = c @ x
     x[c == 0.0] = np.nan
     matrix = storage(x, layout, np.int64, np.int64)
@@ -138,7 +139,7 @@ def test_is_sorted(types):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("d", [5, 300])
+@pytest.mark.parametrize("d", [5, 800])
 def test_as_ordinary_python(layout, d):
     """The kernels without compilation give the same results."""
     x, rng = example(21, d, np.uint8)

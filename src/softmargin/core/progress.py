@@ -11,14 +11,14 @@ REFRESH_SECONDS = 0.1
 class ProgressLine:
     """Observer that rewrites one line while a solve runs and leaves the last one standing.
 
-    On a terminal the line is refreshed at most ten times a second; elsewhere (a log file) a line is written
-    whenever the gap has fallen by a factor of ten, and at the end.
+    On a terminal the line is refreshed at most ten times a second. Elsewhere (a log file), and where several solves
+    share the terminal (`alone=False`), a line is written whenever the gap has fallen by a factor of ten.
     """
 
-    def __init__(self, title: str, tol: float, stream: TextIO | None = None) -> None:
+    def __init__(self, title: str, tol: float, *, alone: bool = True, stream: TextIO | None = None) -> None:
         self.title, self.tol = title, tol
         self._stream = stream if stream is not None else sys.stderr
-        self._terminal = self._stream.isatty()
+        self._terminal = alone and self._stream.isatty()
         self._last_shown = -float("inf")
         self._next_gap = float("inf")
         self._record: Record | None = None

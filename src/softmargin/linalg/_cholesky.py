@@ -1,8 +1,8 @@
 """Cholesky factor of a symmetric matrix that gains and loses one row and column at a time.
 
-The factor of the n x n matrix A is kept as the upper triangle R of A = R^T R, in the leading block of an array
-that may be larger; what lies below the diagonal or beyond n is never read. With L = R^T, row j of R is column j
-of L, so the solves, the new column and the rotations below all run along contiguous memory.
+The factor of the n x n matrix A is kept as the upper triangle R of A = R^T R, in the leading block of an
+array that may be larger; what lies below the diagonal or beyond n is never read. With L = R^T, row j of R is
+column j of L, so the solves and the rotations below run along contiguous memory.
 
     append   solve R^T y = A[S, k];  pivot = A[k, k] - y.y;  the new last column of R is (y, sqrt(pivot))
     delete   drop column p of R;  rotate rows p, p+1, ... pairwise until R is triangular again
@@ -11,8 +11,8 @@ Both cost O(n^2). A vector that solves R^T carried = b can be kept in step with 
 apply to it, and a right-hand side that is needed at every step (all ones, in an active-set method) then costs
 O(n) instead of a triangular solve.
 
-Reference: P. E. Gill, G. H. Golub, W. Murray and M. A. Saunders, "Methods for modifying matrix factorizations",
-Mathematics of Computation 28, 1974, section 3 (rotations); G. H. Golub and C. F. Van Loan, "Matrix
+Reference: P. E. Gill, G. H. Golub, W. Murray and M. A. Saunders, "Methods for modifying matrix
+factorizations", Mathematics of Computation 28, 1974 (rotations); G. H. Golub and C. F. Van Loan, "Matrix
 Computations", 4th edition, 2013, section 6.5.
 
 Departs from the texts: four rows of R are used per pass of a solve, because memory and not arithmetic is the
@@ -101,8 +101,8 @@ def append_row(R, n, y, pivot):
 def delete_row(R, n, p, carried):
     """Delete row and column p of A from its n x n factor; the factor is n - 1 x n - 1 afterwards.
 
-    `carried` is a vector with R^T carried = b (or an array without entries); it is updated to solve the smaller
-    system with entry p of b left out.
+    `carried` is a vector with R^T carried = b (or an array without entries); it is updated to solve the
+    smaller system with entry p of b left out.
     """
     for i in range(p):
         row = R[i, p:n]

@@ -1,20 +1,20 @@
-"""The hinge risk, its cutting plane, the best intercept and the exact line search, in one pass over the rows each.
+"""The hinge risk, its cutting plane, the best intercept and the line search, each in few passes over the rows.
 
     R(f) = sum_i max(0, |v_i| - v_i f_i)                                   no intercept
     R(f) = min over b of sum_i max(0, |v_i| - v_i (f_i + b))               free intercept
     G(k) = 1/2 A0 k^2 + B0 k + C R(f + k df),  k >= 0                      the search of OCAS
 
-f = X w, and v_i = s_i y_i carries the weight and the label of row i; v_i = 0 leaves the row out. The derivatives of R
-by b and of G by k rise at one breakpoint a row, so each minimiser is a weighted selection: a sample of the rows
-gives an interval, one pass adds up the rows outside it and copies out the few inside, and quickselect ends it.
-With a free intercept G has no breakpoints of that kind; its minimiser is enclosed by probes, each of which is the
-selection of b(k) and the right derivative of G.
+f = X w, and v_i = s_i y_i carries the weight and the label of row i; v_i = 0 leaves the row out. The derivatives
+of R by b and of G by k rise at one breakpoint a row, so each minimiser is a weighted selection: a sample of the
+rows gives an interval, one pass adds up the rows outside it and copies out the few inside, and quickselect ends
+it. With a free intercept G has no such breakpoints; its minimiser is enclosed by probes, each of which selects
+b(k) and returns the right derivative of G.
 
 Reference: V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008,
 eq. (7) and Appendix A.
 Symbols: A_0, B_0 -> A0, B0; B_i -> -C v_i df_i; C_i -> C (|v_i| - v_i f_i).
-Departs from the paper: selection in linear time instead of sorting; row weights; the free intercept is minimised
-inside R, which the paper leaves out.
+Departs from the paper: selection in linear time instead of sorting; row weights; a free intercept, minimised
+inside R.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,8 @@ _BLOCK_ROWS = 65_536
 _SAMPLE_ROWS = 4_096
 _DEVIATIONS = 3.0  # of the sample's derivative: about one search in 400 has to scan again
 _GUESS_WIDTH = 1e-9  # relative; an intercept guessed better than this is confirmed without a sample
-_MOST_PROBES = 100
+_FARTHEST = 1e30  # a step at which G still falls is taken for unbounded
+_ROUNDING = 1e-16
 _BALANCE_TOLERANCE = 1e-9
 
 
@@ -64,7 +65,7 @@ def best_intercept(
 ) -> tuple[float, float]:
     """The intercept b that minimises the risk, and the risk.
 
-    b is a breakpoint y_i - f_i, or the middle of the interval on which the risk is constant, or the finite end of
+    b is a breakpoint y_i - f_i, or the middle of the interval on which the risk is smallest, or the finite end of
     that interval where only one class has weight; 0 without any weight. A `guess` saves time if it is b up to
     rounding and costs a pass if it is not.
     """
@@ -77,8 +78,8 @@ def balanced_pattern(
 ) -> tuple[float, int, float]:
     """Coefficients c_i = -v_i pi_i of the plane at f for the free intercept into `out`; they add up to 0.
 
-    `b` is what `best_intercept` returned for the same f. Returns the constant e = sum of |v_i| pi_i, for which
-    R >= <c, .> + e with equality at f, and the one row whose pi is neither 0 nor 1, with its pi; (-1, 1.0) if none.
+    `b` is what `best_intercept` returned for the same f. Returns the constant e = sum of |v_i| pi_i, so that
+    R >= <c, .> + e with equality at f, and the one row whose pi is neither 0 nor 1, with its pi; -1 and 1.0 if none.
     """
     from softmargin.problems import _hinge
 
@@ -90,7 +91,7 @@ def balanced_pattern(
     balance, added, row, fraction = _hinge.fill_ties(v, ties, balance, out)
     if abs(balance) > _BALANCE_TOLERANCE * weight:
         raise ValueError(
-            f"b={b!r} does not minimise the risk at these outputs: pass what best_intercept returns for the same f."
+            f"b={b!r} does not minimise the risk at these outputs: pass what best_intercept returns for them."
         )
     return constant + added, row, fraction
 
@@ -143,29 +144,31 @@ def minimise_along_free(
     workers: RowWorkers,
     width: float = 1e-2,
 ) -> tuple[float, float, float, float]:
-    """Enclose the minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C min over b of the risk at f + k df + b.
+    """Enclose the minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C (min over b of the risk at f + k df).
 
-    Returns (k, lo, hi, b): the minimiser lies in [lo, hi], hi - lo <= width hi, k is the end with the smaller G and b
-    its best intercept. lo = hi = 0 where G does not fall at 0. Where A0 = 0 and G never rises, hi is the last probe.
+    Returns (k, lo, hi, b): the minimiser lies in [lo, hi], hi - lo <= width hi, k is the end with the smaller G
+    and b its best intercept. lo = hi = 0 where G does not fall at 0. The interval may stay [0, hi] where no step
+    lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever.
     """
     intercepts = _Intercepts(f, df, v, workers)
 
     def probe(k: float) -> _Probe:
         b, value, sum_vdf = intercepts.best(k)
-        return _Probe(k, b, 0.5 * A0 * k * k + B0 * k + C * value, A0 * k + B0 - C * sum_vdf)
+        return _Probe(k, b, value, 0.5 * A0 * k * k + B0 * k + C * value, A0 * k + B0 - C * sum_vdf)
 
     lo = probe(0.0)
     if lo.slope >= 0.0:
         return 0.0, 0.0, 0.0, lo.b
     hi = probe(1.0)
-    n_probes = 2
-    while hi.slope < 0.0 and n_probes < _MOST_PROBES:
-        lo, hi = hi, probe(2.0 * hi.k)
-        n_probes += 1
+    factor = 2.0
+    while hi.slope < 0.0 and hi.k < _FARTHEST:
+        lo, hi = hi, probe(factor * hi.k)
+        factor = min(factor * factor, 1e6)
     shrink = _Shrink(lo.slope, hi.slope)
-    while hi.k - lo.k > width * hi.k and n_probes < _MOST_PROBES:
-        new = probe(shrink.next(lo.k, hi.k, width))
-        n_probes += 1
+    while hi.slope >= 0.0 and hi.k - lo.k > width * hi.k:
+        if lo.k == 0.0 and -lo.slope * hi.k <= _ROUNDING * C * lo.risk:
+            break  # no step in (0, hi) lowers G by more than rounding
+        new = probe(shrink.next(lo, hi, width))
         if new.slope < 0.0:
             lo = new
         else:
@@ -182,39 +185,48 @@ def _widening(sampled: bool) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class _Probe:
-    """A step k, its best intercept, and the value and right derivative of G there."""
+    """A step k, its best intercept and risk, and the value and right derivative of G there."""
 
     k: float
     b: float
+    risk: float
     value: float
     slope: float
 
 
 class _Shrink:
-    """Chooses the next probe between two ends where the derivative has opposite signs: the Illinois rule, guarded."""
+    """Chooses the next probe between two ends where the derivative of G has opposite signs.
+
+    The Illinois rule is fast where the derivative is smooth; where it jumps, the tangents meet at the jump; a
+    bisection now and then makes the number of probes certain.
+    """
 
     def __init__(self, slope_lo: float, slope_hi: float) -> None:
-        self._lo, self._hi = slope_lo, slope_hi
-        self._side = 0  # how many times in a row the upper (positive) or the lower (negative) end has moved
+        self._slope_lo, self._slope_hi = slope_lo, slope_hi
+        self._last_side = 0
+        self._count = 0
 
-    def next(self, lo: float, hi: float, width: float) -> float:
-        if abs(self._side) >= 3:
-            return 0.5 * (lo + hi) if lo > hi / 16 else max(4.0 * lo, hi / 16)
-        k = lo + (hi - lo) * (self._lo / (self._lo - self._hi))
-        margin = min(0.45 * width * hi, 0.5 * (hi - lo))  # two probes this far around the zero end the search
-        return min(max(k, lo + margin), hi - margin)
+    def next(self, lo: _Probe, hi: _Probe, width: float) -> float:
+        self._count += 1
+        if self._count < 5:
+            k = lo.k + (hi.k - lo.k) * (self._slope_lo / (self._slope_lo - self._slope_hi))
+        elif self._count % 2 == 1:
+            k = lo.k + (lo.value - hi.value + hi.slope * (hi.k - lo.k)) / (hi.slope - lo.slope)
+        else:
+            k = 0.5 * (lo.k + hi.k) if lo.k > hi.k / 16 else max(4.0 * lo.k, hi.k / 16)
+        margin = min(0.45 * width * hi.k, 0.5 * (hi.k - lo.k))  # two probes this far around the zero end it
+        return min(max(k, lo.k + margin), hi.k - margin)
 
     def tell(self, slope: float) -> None:
+        """Take in the derivative at the probe; the value of an end that stays twice in a row counts half."""
         if slope < 0.0:
-            self._lo = slope
-            self._side = min(self._side, 0) - 1
-            if self._side < -1:
-                self._hi *= 0.5
+            self._slope_lo = slope
+            self._slope_hi *= 0.5 if self._last_side < 0 else 1.0
+            self._last_side = -1
         else:
-            self._hi = slope
-            self._side = max(self._side, 0) + 1
-            if self._side > 1:
-                self._lo *= 0.5
+            self._slope_hi = slope
+            self._slope_lo *= 0.5 if self._last_side > 0 else 1.0
+            self._last_side = 1
 
 
 class _Intercepts:
@@ -234,7 +246,7 @@ class _Intercepts:
             )  # the sample's share of a balanced pattern, see _hinge.bracket
 
     def best(self, k: float, guess: float | None = None) -> tuple[float, float, float]:
-        """The best b at f + k df, the risk there, and the sum of pi_i v_i df_i of its right derivative by k."""
+        """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k."""
         from softmargin.problems import _hinge
 
         lo, hi = -inf, inf

@@ -66,22 +66,27 @@ def gradient(H, stride, x, shift, support, g):
 
 @compiled
 def typical_diagonal(H, stride, t, beta):
-    """Return the median positive diagonal entry over the support, or over all planes, or 1."""
-    found = np.empty(t)
-    m = 0
-    for k in range(t):
-        if beta[k] > 0.0 and H[k * stride + k] > 0.0:
-            found[m] = H[k * stride + k]
-            m += 1
-    if m == 0:
+    """Return the geometric mean of the positive diagonal over the support, or over all planes, or 1."""
+    for supported in (True, False):
+        logs = 0.0
+        count = 0
         for k in range(t):
-            if H[k * stride + k] > 0.0:
-                found[m] = H[k * stride + k]
-                m += 1
-    if m == 0:
-        return 1.0
-    found = np.sort(found[:m])
-    return found[m // 2]
+            if H[k * stride + k] > 0.0 and (beta[k] > 0.0 or not supported):
+                logs += math.log(H[k * stride + k])
+                count += 1
+        if count > 0:
+            return math.exp(logs / count)
+    return 1.0
+
+
+@compiled
+def enlarged(R, s):
+    """Return an array with room for twice the working set that begins with the factor of size s."""
+    room = np.empty((2 * s + 2, 2 * s + 2))
+    for i in range(s):
+        for j in range(i, s):
+            room[i, j] = R[i, j]
+    return room
 
 
 @compiled
@@ -104,8 +109,8 @@ def add_member(R, u, members, s, k, y, pivot):
 def bring_in(H, stride, sigma, k, beta, g, R, u, members, s, y, v):
     """Move plane k into the working set along the direction that keeps the gradient equal on it.
 
-    Direction v: v_k = 1, sum v = 0, (H v)_S constant. Members that reach zero are dropped on the way. If k depends
-    on S there is (nearly) no curvature along v, so a bound is always met first and the factor stays regular.
+    Direction v: v_k = 1, sum v = 0, (H v)_S constant. Members that reach zero are dropped on the way. If k
+    depends on S there is (nearly) no curvature along v: a bound is met first and the factor stays regular.
     Returns (size of the working set, decrease of the objective, pivots).
     """
     zero = beta.size - 1
@@ -136,7 +141,7 @@ def bring_in(H, stride, sigma, k, beta, g, R, u, members, s, y, v):
         sign = 1.0 if slope < 0.0 else -1.0
 
         limit = math.inf
-        blocker = -1
+        blocker = np.int64(-1)
         if sign < 0.0:
             limit = beta[k]
             blocker = s
@@ -176,7 +181,7 @@ def bring_in(H, stride, sigma, k, beta, g, R, u, members, s, y, v):
 
 
 @compiled(sums=True)
-def level_members(H, stride, beta, g, R, u, members, s, d, product):
+def level_members(H, stride, beta, g, R, u, members, s, d):
     """Step towards the minimiser over the working set; drop the first member that reaches zero.
 
     The step length is that of the real quadratic, so an inaccurate factor costs speed and never ascent.
@@ -204,7 +209,7 @@ def level_members(H, stride, beta, g, R, u, members, s, d, product):
     if slope >= 0.0:
         return s, 0.0
     limit = math.inf
-    blocker = -1
+    blocker = np.int64(-1)
     for i in range(s):
         if d[i] < 0.0:
             ratio = -beta[members[i]] / d[i]
@@ -214,7 +219,7 @@ def level_members(H, stride, beta, g, R, u, members, s, d, product):
     step = limit
     if curvature > 0.0 and -slope < curvature * limit:
         step = -slope / curvature
-        blocker = -1
+        blocker = np.int64(-1)
     elif blocker < 0:
         return s, 0.0
     for i in range(s):
@@ -233,7 +238,7 @@ def load(H, stride, sigma, beta, g, R, u, members, y, v):
     Returns (size of the working set, pivots).
     """
     zero = beta.size - 1
-    s = 0
+    s = np.int64(0)
     n_left = 0
     left = np.empty(beta.size, np.int64)
     for k in range(zero, -1, -1):
@@ -272,11 +277,10 @@ def normalise(beta):
 def solve(H, stride, e, total, beta, tol, max_pivots):
     """Minimise 1/2 beta^T H beta - (e / total)^T beta over the simplex; beta is start and result.
 
-    H is the flat array of the matrix with `stride` entries a row; beta has t + 1 entries, the last for the zero
-    plane. The point with the smallest gap seen is returned. Returns the number of pivots.
+    H is the flat array of the matrix with `stride` entries a row; beta has t + 1 entries, the last for the
+    zero plane. The result is the point with the smallest gap seen. Returns the number of pivots.
     """
     t = e.size
-    zero = t
     shift = e / total
     g = np.empty(t + 1)
     support = np.empty(t + 1, np.int64)
@@ -298,7 +302,7 @@ def solve(H, stride, e, total, beta, tol, max_pivots):
     y = np.empty(t + 1)
     v = np.empty(t + 1)
     members = np.empty(t + 1, np.int64)
-    s = 0
+    s = np.int64(0)  # a plain 0 would compile every function below once more, for that constant
     sigma = 0.0
     pivots = 0
     loaded = False
@@ -326,7 +330,8 @@ def solve(H, stride, e, total, beta, tol, max_pivots):
         gap = mu - lowest
         if gap < best_gap:
             best_gap = gap
-            best[:] = beta
+            for k in range(t + 1):
+                best[k] = beta[k]
         if gap <= enough or pivots >= max_pivots:
             break
         gained += decrease
@@ -361,7 +366,7 @@ def solve(H, stride, e, total, beta, tol, max_pivots):
             if k < t:
                 noise = max(noise, root[k] * length + shift[k])
         noise *= 2.0 * EPS
-        entering = -1
+        entering = np.int64(-1)
         violation = 0.0
         for k in range(t + 1):
             if not in_set[k] and not banned[k] and -g[k] > violation:
@@ -379,7 +384,7 @@ def solve(H, stride, e, total, beta, tol, max_pivots):
                     loaded = False  # the factor has drifted: build it again
             last_spread = spread
             before = s
-            s, decrease = level_members(H, stride, beta, g, R, u, members, s, v, y)
+            s, decrease = level_members(H, stride, beta, g, R, u, members, s, v)
             pivots += 1
             if decrease > tiny:
                 banned[:] = False
@@ -390,9 +395,7 @@ def solve(H, stride, e, total, beta, tol, max_pivots):
         if entering < 0:
             break
         if s + 1 > R.shape[0]:
-            grown = np.empty((2 * s, 2 * s))
-            grown[:s, :s] = R[:s, :s]
-            R = grown
+            R = enlarged(R, s)
         s, decrease, more = bring_in(H, stride, sigma, entering, beta, g, R, u, members, s, y, v)
         pivots += more
         stalls = 0
@@ -401,8 +404,11 @@ def solve(H, stride, e, total, beta, tol, max_pivots):
             banned[:] = False
             share = LEVEL_SHARE
         elif share > 0.0:
-            share = 0.0  # v may be large and turn a small slope in S against the plane: level S, then try again
+            share = (
+                0.0  # v may be large and turn a small slope in S against the plane: level S, then try again
+            )
         else:
             banned[entering] = True
-    beta[:] = best
+    for k in range(t + 1):
+        beta[k] = best[k]
     return pivots

@@ -5,25 +5,26 @@ min 1/2 |w|^2 + total * max(0, max_k <a_k, w> + e_k) is, with H = A A^T and w = 
 
     min  1/2 gamma^T H gamma - e^T gamma    subject to  gamma >= 0,  sum(gamma) <= total.
 
-Primal active set on the simplex (the slack is the weight of the zero plane a = 0, e = 0; beta = gamma / total):
+Primal active set on the simplex, beta = gamma / total; the slack is the weight of the zero plane a = 0, e = 0:
 
     1. price: g = H beta - e / total; stop when beta.g - min g is small enough; k = argmin g enters
-    2. move along v with v_k = 1, sum v = 0 and (H v)_S constant, to the minimiser or to the first zero of beta_S
+    2. move along v with v_k = 1, sum v = 0, (H v)_S constant, to the minimiser or to the first zero of beta_S
     3. at a zero: drop that plane from S and go to 2; at the minimiser: add k to S and go to 1
 
-S is kept affinely independent, so H + sigma 1 1^T, which has the same minimiser on the simplex, has a Cholesky
-factor on S. A plane that depends on S has no curvature along v: step 2 ends at a zero, and the factor stays regular.
+S is kept affinely independent, so H + sigma 1 1^T, which has the same minimiser on the simplex, has a
+Cholesky factor on S. A plane that depends on S has no curvature along v: step 2 ends at a zero, and the
+factor stays regular.
 
-Reference: V. Franc and S. Sonnenburg, "Optimized cutting plane algorithm for support vector machines", ICML 2008,
-eq. (3) (the problem); P. Wolfe, "Finding the nearest point in a polytope", Mathematical Programming 11, 1976
-(affinely independent sets, algorithm in section 3).
+Reference: V. Franc and S. Sonnenburg, "Optimized cutting plane algorithm for support vector machines",
+ICML 2008, eq. (3) (the problem); P. Wolfe, "Finding the nearest point in a polytope", Mathematical
+Programming 11, 1976 (affinely independent sets).
 
-Symbols: alpha (OCAS) -> gamma; b_k -> e_k; C -> total; corral (Wolfe) -> members, S.
+Symbols: alpha (OCAS) -> gamma; b_k -> e_k; C -> total; corral (Wolfe) -> S, `members`.
 
-Departs from the papers: Wolfe's problem has no linear term; the entering plane joins the factor only at the end of
-its move, which needs one pair of triangular solves a pivot; gradients are recomputed from H in each pricing and
-S is levelled again when they are not flat, so rounding errors do not pile up; a plane that entered without a
-measurable decrease is barred until there is one, which ends cycles on ties.
+Departs from the papers: Wolfe's problem has no linear term. The entering plane joins the factor only at the
+end of its move, so a pivot needs one pair of triangular solves. Gradients are recomputed from H at each
+pricing, and a Newton step on S follows when they are not flat there, so rounding errors do not pile up. A
+plane that entered without a decrease is barred until there is one, which ends cycles on ties.
 """
 
 from dataclasses import dataclass
@@ -64,7 +65,9 @@ def solve_reduced(
     if not total > 0.0 or not np.isfinite(total):
         raise ValueError(f"total must be a positive finite number, got {total}.")
     if H.ndim != 2 or min(H.shape) < t:
-        raise ValueError(f"H must have at least {t} rows and columns, one for each entry of e, got {H.shape}.")
+        raise ValueError(
+            f"H must have at least {t} rows and columns, one for each entry of e, got {H.shape}."
+        )
     if t == 0:
         return ReducedSolution(gamma=e, value=0.0, gap=0.0, n_pivots=0)
     flat, stride = _flat_rows(H, t)
@@ -78,7 +81,7 @@ def solve_reduced(
     gamma = _feasible(beta[:t] * total, t, total)
     value, gap = _value_and_gap(H, e, total, gamma)
     if n_pivots > 0:
-        # the value rises in exact arithmetic; in its last digits rounding decides, and the gap says which is better
+        # the value rises in exact arithmetic; where only rounding differs, the gap says which is better
         first_value, first_gap = _value_and_gap(H, e, total, first)
         if first_value > value and (first_gap <= gap or first_value - value > gap):
             gamma, value, gap = first, first_value, first_gap

@@ -66,9 +66,14 @@ def init_planes(problem: RiskProblem, start: Any = None) -> PlaneState:
     planes = Planes.empty(problem)
     best = planes.origin(problem)
     primal = problem.C * problem.risk(best.f)
+    f_first = best.f
     if isinstance(start, WeightStart):
-        best, primal = _best_multiple(problem, planes, start.w, best, primal)
-    planes = planes.add(problem, best.f)
+        f_first = problem.outputs(start.w)
+        value = 0.5 * float(start.w @ start.w) + problem.C * problem.risk(f_first)
+        # Wide data keep points as row coefficients, which a bare w does not have: there only its plane helps.
+        if value < primal and not planes.as_outputs:
+            best, primal = Point(start.w, f_first), value
+    planes = planes.add(problem, f_first)
     return PlaneState(
         planes=planes,
         gamma=np.zeros(1),
@@ -79,20 +84,6 @@ def init_planes(problem: RiskProblem, start: Any = None) -> PlaneState:
         violation=primal / problem.scale,
         C=problem.C,
     )
-
-
-def _best_multiple(
-    problem: RiskProblem, planes: Planes, w: np.ndarray, origin: Point, primal: float
-) -> tuple[Point, float]:
-    """The start w, where it is representable and better than nothing.
-
-    Wide data keep points as row coefficients, which a bare w does not have: there the solve begins at zero.
-    """
-    if planes.as_outputs:
-        return origin, primal
-    f = problem.outputs(w)
-    value = 0.5 * float(w @ w) + problem.C * problem.risk(f)
-    return (Point(w, f), value) if value < primal else (origin, primal)
 
 
 def _rescale(problem: RiskProblem, start: PlaneState) -> PlaneState:

@@ -1,0 +1,135 @@
+"""Where data, problem, judge and solver meet: from signed weights to results, for one sub-problem or many."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.result import Result
+from softmargin.core.status import Status
+from softmargin.core.stopping import Stop
+from softmargin.core.threads import Cancel, Workers
+from softmargin.core.trace import Clock, Observer
+from softmargin.data.rows import Rows
+from softmargin.problems.certificate import HingeJudge
+from softmargin.problems.hinge import Hinge
+from softmargin.solvers.base import Solver, run
+from softmargin.solvers.cutting_plane.cpa import CPA
+from softmargin.solvers.cutting_plane.ocas import OCAS
+from softmargin.solvers.cutting_plane.state import WeightStart
+
+LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {"auto": OCAS, "ocas": OCAS, "cpa": CPA}
+_SOLVER_METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled")
+
+
+def linear_solver(solver: Any) -> Solver:
+    """A solver from its name, or a configured solver as it is."""
+    if isinstance(solver, str):
+        if solver not in LINEAR_SOLVERS:
+            known = ", ".join(map(repr, LINEAR_SOLVERS))
+            raise SoftmarginError(f"solver={solver!r} is unknown: choose one of {known}, or give a solver object.")
+        return LINEAR_SOLVERS[solver]()
+    if not all(callable(getattr(solver, name, None)) for name in _SOLVER_METHODS):
+        known = ", ".join(map(repr, LINEAR_SOLVERS))
+        raise SoftmarginError(
+            f"solver={solver!r} is neither a name ({known}) nor a solver object such as softmargin.OCAS()."
+        )
+    return solver
+
+
+@dataclass(frozen=True)
+class LinearSetting:
+    """What makes a hinge problem out of rows and signed weights."""
+
+    C: float
+    intercept: str
+    intercept_scaling: float = 1.0
+
+    def problem(self, rows: Rows, v: np.ndarray, workers: Workers) -> Hinge:
+        return Hinge(rows.on(workers), v, self.C, self.intercept, self.intercept_scaling, workers)
+
+    def judge(self, rows: Rows, v: np.ndarray, workers: Workers) -> HingeJudge:
+        return HingeJudge(rows.on(workers), v, self.C, self.intercept, self.intercept_scaling)
+
+    def start_from(self, w: np.ndarray, b: float) -> WeightStart:
+        """A start from weights alone."""
+        return WeightStart(np.append(w, b / self.intercept_scaling) if self.intercept == "penalised" else w)
+
+
+def solve_all(
+    solver: Solver,
+    setting: LinearSetting,
+    rows: Rows,
+    targets: Sequence[np.ndarray],
+    stop: Stop,
+    n_threads: int,
+    *,
+    starts: Sequence[Any] | None = None,
+    observers: Callable[[int], Sequence[Observer]] = lambda k: (),
+) -> list[Result]:
+    """One result for each of `targets` (signed weights of the sub-problems) over one copy of the rows.
+
+    Threads go to sub-problems first, then to rows. `stop.max_seconds` is for all of them together. After an interrupt
+    every sub-problem ends at its next row block with status INTERRUPTED; the caller raises it again.
+    """
+    n_tasks = len(targets)
+    n_outer = min(n_threads, n_tasks)
+    cancel = Cancel()
+    clock = Clock()
+    waiting = n_tasks
+
+    def solve(k: int) -> Result:
+        nonlocal waiting
+        limit = stop
+        if stop.max_seconds is not None:
+            rounds = -(-waiting // n_outer)
+            limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / rounds)
+        waiting -= 1
+        workers = Workers(max(1, n_threads // n_outer))
+        try:
+            result = run(
+                solver,
+                setting.problem(rows, targets[k], workers),
+                limit,
+                setting.judge(rows, targets[k], workers),
+                start=None if starts is None else starts[k],
+                observers=observers(k),
+                workers=workers,
+                cancel=cancel,
+            )
+        except BaseException:
+            cancel.set()
+            raise
+        finally:
+            workers.close()
+        if result.status is Status.INTERRUPTED:
+            cancel.set()
+        return result
+
+    if n_outer == 1:
+        return [solve(k) for k in range(n_tasks)]
+    with ThreadPoolExecutor(n_outer, thread_name_prefix="softmargin-class") as pool:
+        futures = [pool.submit(solve, k) for k in range(n_tasks)]
+        try:
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            cancel.set()
+            return [future.result() for future in futures]
+
+
+def fingerprint(rows: Rows, targets: Sequence[np.ndarray], setting: LinearSetting) -> str:
+    """Identifies data, labels and weights, at the cost of one product with X.
+
+    Any change of an entry changes the product with a fixed vector, unless it drowns in rounding, and then the planes
+    do not notice it either.
+    """
+    probe = 0.5 + np.modf(np.arange(1, rows.n_cols + 1) * 0.6180339887498949)[0]
+    digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.intercept} {setting.intercept_scaling}".encode())
+    digest.update(rows.dot(probe).tobytes())
+    for v in targets:
+        digest.update(v.tobytes())
+    return digest.hexdigest()

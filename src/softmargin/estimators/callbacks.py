@@ -1,0 +1,90 @@
+"""The bridge to scikit-learn's callbacks (`sklearn.callback`, experimental in 1.9), where the installed version has them."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.trace import Observer, Record
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn < 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks."""
+
+    def with_callbacks(method: Callable) -> Callable:  # type: ignore[no-redef]
+        return method
+
+
+class CallbackBridge:
+    """Turns the records of the loop into scikit-learn's task tree: fit -> class (if several) -> iteration."""
+
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any, n_tasks: int, max_iter: int | None
+    ) -> None:
+        self._estimator, self._n_tasks = estimator, n_tasks
+        self._lock = threading.Lock()  # sub-problems run in several threads
+        self._data: dict[str, Any] = {"X": X, "y": y}
+        if sample_weight is not None:
+            self._data["metadata"] = {"sample_weight": sample_weight}
+        subtasks = n_tasks if n_tasks > 1 else max_iter
+        self._root = estimator._init_callback_context(max_subtasks=subtasks)
+        self._root.call_on_fit_task_begin(estimator=estimator, **self._data)
+        self._parents = (
+            [
+                self._root.subcontext(task_name=f"class {k}", max_subtasks=max_iter)
+                for k in range(n_tasks)
+            ]
+            if n_tasks > 1
+            else [self._root]
+        )
+        if n_tasks > 1:
+            for parent in self._parents:
+                parent.call_on_fit_task_begin(estimator=estimator, **self._data)
+        self._coef: list[Callable[[], tuple[np.ndarray, float]] | None] = [None] * n_tasks
+
+    @classmethod
+    def of(cls, estimator: Any, *args: Any) -> "CallbackBridge | None":
+        """A bridge if the estimator has callbacks, else None."""
+        return cls(estimator, *args) if getattr(estimator, "_skl_callbacks", None) else None
+
+    def observer(self, k: int, weights_of: Callable[[Any], tuple[np.ndarray, float]], width: int) -> Observer:
+        """An observer of sub-problem k; `weights_of(state)` gives (w, b), and is asked only if a callback asks."""
+        first = True
+
+        def observe(record: Record, state: Any) -> bool:
+            nonlocal first
+            if first:  # the state before the first iteration is not a task
+                first = False
+                return False
+            with self._lock:
+                self._coef[k] = lambda: weights_of(state)
+                context = self._parents[k].subcontext(task_name="iteration")
+                context.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+                return context.call_on_fit_task_end(
+                    estimator=self._estimator,
+                    reconstruction_attributes=lambda: self._model(width),
+                    **self._data,
+                )
+
+        return observe
+
+    def _model(self, width: int) -> dict[str, np.ndarray]:
+        coef, intercept = np.zeros((self._n_tasks, width)), np.zeros(self._n_tasks)
+        for k, weights in enumerate(self._coef):
+            if weights is not None:
+                coef[k], intercept[k] = weights()
+        return {"coef_": coef, "intercept_": intercept}
+
+    def close(self, coef: np.ndarray, intercept: np.ndarray) -> None:
+        """The end of all tasks, with the final model."""
+        final = {"coef_": coef, "intercept_": intercept}
+        if self._n_tasks > 1:
+            for parent in self._parents:
+                parent.call_on_fit_task_end(estimator=self._estimator, **self._data)
+        self._root.call_on_fit_task_end(
+            estimator=self._estimator, reconstruction_attributes=final, **self._data
+        )

@@ -1,0 +1,107 @@
+"""What the user gave, checked: parameters, labels and weights. Each error names the cause and the next thing to try."""
+
+import math
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from softmargin.core.errors import SoftmarginError
+
+
+def positive_number(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value <= 0:
+        raise SoftmarginError(f"{name}={value!r} must be a positive, finite number.")
+    return float(value)
+
+
+def optional_limit(value: Any, name: str, kind: type, hint: str) -> Any:
+    """None, or a number above zero of the given kind."""
+    if value is None:
+        return None
+    good = isinstance(value, kind) and not isinstance(value, bool)
+    if not good or not value > 0:
+        what = "a positive integer" if kind is Integral else "a positive number"
+        raise SoftmarginError(f"{name}={value!r} must be {what} or None ({hint}).")
+    return value
+
+
+def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise SoftmarginError(f"{name}={value!r} is unknown: choose one of {', '.join(map(repr, choices))}.")
+    return value
+
+
+def class_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted classes, and for each row the position of its class."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        raise SoftmarginError(
+            f"y holds one class only ({classes[0]!r}): a classifier needs at least two. "
+            "Check the labels, or that the split kept some rows of each class."
+        )
+    return classes, codes.ravel()
+
+
+def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """sample_weight as float64, ones if None."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    if isinstance(sample_weight, Real):
+        weights = np.full(n_rows, float(sample_weight))
+    else:
+        weights = np.array(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise SoftmarginError(
+            f"sample_weight has shape {weights.shape}, but there are {n_rows} rows: give one weight a row. "
+            "(Sample weights must be 1D.)"
+        )
+    if not np.isfinite(weights).all():
+        raise SoftmarginError("sample_weight holds NaN or infinity: every weight must be a finite number.")
+    if (weights < 0).any():
+        raise SoftmarginError(
+            f"sample_weight holds negative values (the least is {weights.min():g}): use 0 to leave a row out."
+        )
+    if not weights.any():
+        raise SoftmarginError("sample_weight is zero for every row: there is nothing to learn from.")
+    return weights
+
+
+def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """One factor a class. "balanced" counts weights, so that a weight of 2 is the same as repeating the row."""
+    if class_weight is None:
+        return np.ones(classes.size)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        mass = np.bincount(codes, weights, minlength=classes.size)
+        present = mass > 0
+        return np.where(present, weights.sum() / (present.sum() * np.where(present, mass, 1.0)), 1.0)
+    if not isinstance(class_weight, Mapping):
+        raise SoftmarginError(
+            f"class_weight={class_weight!r} is unknown: use None, 'balanced' or a dictionary {{class: weight}}."
+        )
+    known = dict.fromkeys(classes.tolist())
+    strangers = [key for key in class_weight if key not in known]
+    if strangers:
+        raise SoftmarginError(f"class_weight names classes that are not in y: {strangers}. Classes: {list(known)}.")
+    factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
+    if not np.isfinite(factors).all() or (factors < 0).any():
+        raise SoftmarginError(f"class_weight={class_weight!r} must hold finite numbers of at least 0.")
+    return factors
+
+
+def signed_weights(
+    classes: np.ndarray, codes: np.ndarray, class_weight: Any, sample_weight: Any
+) -> list[np.ndarray]:
+    """v = s * y of each sub-problem: one for two classes, one class against the rest for more."""
+    weights = row_weights(sample_weight, codes.size)
+    weights = weights * class_weights(class_weight, classes, codes, weights)[codes]
+    mass = np.bincount(codes, weights, minlength=classes.size)
+    if np.count_nonzero(mass) < 2:
+        raise SoftmarginError(
+            "all rows with positive weights have the same class: give at least two classes a positive weight."
+        )
+    positives = [1] if classes.size == 2 else range(classes.size)
+    return [np.where(codes == k, weights, -weights) for k in positives]

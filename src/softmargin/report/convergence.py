@@ -1,0 +1,79 @@
+"""Convergence of a fit as a picture."""
+
+from typing import Any
+
+import numpy as np
+
+
+class ConvergenceDisplay:
+    """Primal value and bound, and the relative gap on a log scale, against iterations or seconds.
+
+    Create it with `from_estimator`; `ax_` holds the pair of axes, `figure_` the figure, after `plot`.
+    """
+
+    def __init__(self, *, traces: list, names: list[str], tol: float | None = None) -> None:
+        self.traces, self.names, self.tol = traces, names, tol
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, against: str = "both", ax: Any = None) -> "ConvergenceDisplay":
+        """Plot the trace of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : a fitted estimator with `trace_`
+        against : "iterations", "seconds" or "both"
+        ax : pair of matplotlib axes for each of what it is plotted against, default: a new figure
+        """
+        traces = getattr(estimator, "trace_", None)
+        if traces is None:
+            raise ValueError(f"{type(estimator).__name__} has no trace_: fit it first.")
+        several = isinstance(traces, list)
+        names = [str(label) for label in estimator.classes_] if several else [""]
+        display = cls(
+            traces=traces if several else [traces], names=names, tol=getattr(estimator, "tol", None)
+        )
+        return display.plot(against=against, ax=ax)
+
+    def plot(self, *, against: str = "both", ax: Any = None) -> "ConvergenceDisplay":
+        """Draw; see `from_estimator`."""
+        import matplotlib.pyplot as plt
+
+        columns = {"iterations": ["iteration"], "seconds": ["seconds"], "both": ["iteration", "seconds"]}
+        if against not in columns:
+            raise ValueError(f"against={against!r} is unknown: choose 'iterations', 'seconds' or 'both'.")
+        keys = columns[against]
+        if ax is None:
+            figure, axes = plt.subplots(
+                2, len(keys), figsize=(5.2 * len(keys), 6), sharex="col", squeeze=False, layout="constrained"
+            )
+        else:
+            axes = np.asarray(ax, dtype=object).reshape(2, len(keys))
+            figure = axes[0, 0].figure
+        for column, key in enumerate(keys):
+            self._plot_column(axes[:, column], key, first=column == 0)
+        self.figure_, self.ax_ = figure, axes
+        return self
+
+    def _plot_column(self, pair: np.ndarray, key: str, first: bool) -> None:
+        values, gaps = pair
+        for k, (trace, name) in enumerate(zip(self.traces, self.names, strict=True)):
+            x, primal, dual = trace[key], trace["primal"], trace["dual"]
+            color = f"C{k}" if len(self.traces) > 1 else None
+            label = f" ({name})" if name else ""
+            values.plot(x, primal, color=color or "C0", label=f"primal{label}")
+            values.plot(x, dual, color=color or "C1", linestyle="--", label=f"lower bound{label}")
+            relative = np.maximum(primal - dual, 0.0) / np.maximum(np.abs(primal), np.finfo(float).tiny)
+            gaps.plot(x, np.where(relative > 0, relative, np.nan), color=color or "C2", label=name or "gap")
+        if self.tol:
+            gaps.axhline(self.tol, color="0.4", linestyle=":", label=f"tol = {self.tol:g}")
+        gaps.set_yscale("log")
+        gaps.set_xlabel({"iteration": "iteration", "seconds": "seconds"}[key])
+        if first:
+            values.set_ylabel("objective")
+            gaps.set_ylabel("relative duality gap")
+        many = len(self.traces) > 4
+        if not many:
+            values.legend(frameon=False)
+        gaps.legend(frameon=False, fontsize="small" if many else None)
+        for axis in pair:
+            axis.grid(True, alpha=0.3)
