@@ -157,7 +157,7 @@ def test_a_plane_at_another_intercept_is_refused():
 def test_the_step_is_the_exact_minimiser(kind):
     rng = np.random.default_rng(2)
     moved = 0
-    for _ in range(2000):
+    for _ in range(1200):
         f, df, v = small_problem(rng, kind)
         terms = step_terms(rng, f, df, v)
         k = ls.minimise_along(f, df, v, *terms, SERIAL)
@@ -166,12 +166,12 @@ def test_the_step_is_the_exact_minimiser(kind):
         assert 0.0 <= k < math.inf
         assert values[-2] <= values.min() + rounding
         moved += k > 0
-    assert moved > 500
+    assert moved > 300
 
 
 def test_the_step_of_a_hand_worked_problem():
     one = np.ones(1)
-    # G(k) = 1/2 k^2 - ... : the hinge of one row falls with slope -C until k = 1, then 1/2 A0 k^2 rises
+    # the hinge of one row falls with slope -C until k = 1 and stays 0 from there on
     assert ls.minimise_along(0 * one, one, one, 1.0, 0.0, 0.25, SERIAL) == 0.25
     assert ls.minimise_along(0 * one, one, one, 1.0, 0.0, 7.0, SERIAL) == 1.0
     assert ls.minimise_along(0 * one, one, one, 1.0, 7.0, 7.0, SERIAL) == 0.0
@@ -250,7 +250,7 @@ def test_many_rows_in_every_order(order):
 
 
 def test_the_number_of_threads_does_not_change_a_bit():
-    f, df, v = large_problem(np.random.default_rng(4), "random")
+    f, _, v = large_problem(np.random.default_rng(4), "random")
     outs = []
     for workers in (SERIAL, TwoThreads()):
         c, d = np.empty_like(f), np.empty_like(f)
@@ -283,7 +283,7 @@ def test_the_free_search_encloses_the_minimiser(kind):
             values[1] - values[0]
         )
         if hi > 0 and terms[0] > 0:
-            assert hi - lo <= 1e-2 * hi or (hi < 1e-9)
+            assert hi - lo <= 1e-2 * hi
             moved += 1
     assert moved > 20
 

@@ -1,5 +1,6 @@
 """A progress line on the terminal: iteration, primal, bound, gap, time. Uses rich where it is installed."""
 
+import shutil
 import sys
 from typing import Any, TextIO
 
@@ -47,8 +48,8 @@ class ProgressLine:
     def text(self, record: Record) -> str:
         relative = record.gap / max(abs(record.primal), 1e-300)
         return (
-            f"{self.title}  iteration {record.iteration:>5d}  primal {record.primal:.6e}  bound {record.dual:.6e}  "
-            f"gap {relative:.1e} (goal {self.tol:.0e})  {record.seconds:.1f} s"
+            f"{self.title}  iteration {record.iteration:>4d}  primal {record.primal:.4e}  bound {record.dual:.4e}  "
+            f"gap {relative:.0e} (goal {self.tol:.0e})  {record.seconds:.1f} s"
         )
 
     def _show(self, final: bool) -> None:
@@ -56,9 +57,12 @@ class ProgressLine:
             return
         line = self.text(self._record)
         if self._live is not None:
-            self._live.update(line, refresh=True)
+            from rich.text import Text
+
+            self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
         elif self._terminal:
-            self._stream.write("\r" + line + ("\n" if final else ""))
+            width = shutil.get_terminal_size().columns - 1  # a wrapped line could not be rewritten
+            self._stream.write("\r" + line[:width].ljust(width) + ("\n" if final else ""))
         else:
             self._stream.write(line + "\n")
         self._stream.flush()

@@ -14,10 +14,10 @@ _CHUNK = 256  # rows whose non-zero coefficients are listed at a time
 _BLOCK = 2048  # rows whose part of a vector stays in the innermost cache (column by column storage)
 
 # Short rows gain from sharing loop overhead and long ones from being separate streams of memory; in between,
-# jumping from row to row defeats the hardware prefetcher, and one row after the other is up to twice as fast.
+# jumping from row to row defeats the hardware prefetcher, and one row after the other is up to twice as fast,
+# unless rows are left out, so that memory is not read in order anyway.
 _SHORT_BYTES = 512
-_GAPPED_BYTES = 1024  # enough for separate streams if rows are left out, so that memory is not read in order
-_LONG_BYTES = 3072
+_LONG_BYTES = 4096
 
 
 @compiled(sums=True)
@@ -109,7 +109,7 @@ def _add_rows(values, d, c, rows, acc):
     row_bytes = d * values.itemsize
     gapped = 4 * rows.size < 3 * (rows[-1] - rows[0] + 1)
     k = 0
-    if row_bytes >= _LONG_BYTES or (gapped and row_bytes >= _GAPPED_BYTES):
+    if row_bytes >= _LONG_BYTES or (gapped and row_bytes >= _SHORT_BYTES):
         while k + 8 <= rows.size:
             x0, c0 = _row(values, d, rows[k]), c[rows[k]]
             x1, c1 = _row(values, d, rows[k + 1]), c[rows[k + 1]]

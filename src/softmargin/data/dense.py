@@ -41,10 +41,10 @@ class DenseRows:
         return DenseRows(np.ascontiguousarray(self._array[index]), self._workers)
 
     def cross(self, other: Rows) -> np.ndarray:
-        right = np.asarray(other.native().T, dtype=np.float64)
-        out = np.empty((self.n_rows, right.shape[1]))
+        right = other.native()
+        out = np.empty((self.n_rows, other.n_rows))
         for where, part in self.blocks():  # a float32 block becomes float64 for a moment, the whole never does
-            out[where] = np.asarray(part.native(), dtype=np.float64) @ right
+            out[where] = (right @ np.asarray(part.native().T, dtype=np.float64)).T
         return out
 
     def native(self) -> np.ndarray:

@@ -1,10 +1,10 @@
 """Compiled passes over rows for the hinge risk, its planes and its line searches.
 
-Every search here is the same problem: the zero of the derivative of a convex function of one number x (a step k
-or an intercept b) that is quadratic between breakpoints. A row with signed weight q_i contributes -q_i to the
-derivative while it is active: for x < t_i if q_i > 0, for x > t_i if q_i < 0. So the derivative rises by
-w_i = |q_i| at t_i. Along a step, t_i = (y_i - f_i) / df_i and q_i = v_i df_i; for the intercept, t_i = y_i - f_i
-and q_i = v_i.
+Every search here is the same problem: the zero of the derivative of a convex function of one number x (a step
+k or an intercept b) that is quadratic between breakpoints. A row with signed weight q_i contributes -q_i to
+the derivative while it is active: for x < t_i if q_i > 0, for x > t_i if q_i < 0. So the derivative rises by
+w_i = |q_i| at t_i. Along a step, t_i = (y_i - f_i) / df_i and q_i = v_i df_i; for the intercept,
+t_i = y_i - f_i and q_i = v_i.
 
     sample      strided rows give an interval (lo, hi) that holds the zero of the derivative almost surely
     scan        one pass sums the rows that are certainly active and copies out the rows with lo < t_i < hi
@@ -14,9 +14,10 @@ Whether a row is active is decided by comparing t_i with other breakpoints, neve
 
 Arrays are float64 and contiguous, row numbers int64.
 
-Reference: R. W. Floyd, R. L. Rivest, "Expected Time Bounds for Selection", Communications of the ACM 18(3), 1975.
-Departs from the paper: weights; the interval comes from the sample's standard error; positions in the sample are
-irregular but fixed, so that equal data give equal bits.
+Reference: R. W. Floyd, R. L. Rivest, "Expected Time Bounds for Selection", Communications of the ACM 18(3),
+1975.
+Departs from the paper: weights; the interval comes from the sample's standard error; positions in the sample
+are irregular but fixed, so that equal data give equal bits.
 """
 
 import numpy as np
@@ -102,7 +103,7 @@ def fill_ties(v, ties, balance, out):
 
 @compiled
 def find_inside(t, lo, hi, where):
-    """Positions with lo < t_i < hi into `where`; returns their number. No branch: about one in twenty is inside."""
+    """Positions with lo < t_i < hi into `where`, without branches; returns their number."""
     m = np.uint64(0)  # unsigned: an index that cannot be negative needs no test
     for i in range(t.size):
         where[m] = i
@@ -114,8 +115,8 @@ def find_inside(t, lo, hi, where):
 def scan_steps(f, df, v, lo, hi):
     """One pass for the search along df.
 
-    Returns t_i and q_i of the rows with lo < t_i < hi, the sum of q over the other active rows, and the sums of the
-    positive and of the negative q_i returned.
+    Returns t_i and q_i of the rows with lo < t_i < hi, the sum of q over the other active rows, and the sums
+    of the positive and of the negative q_i returned.
     """
     t_in = np.empty(f.size)
     q_in = np.empty(f.size)
@@ -153,8 +154,8 @@ def scan_steps(f, df, v, lo, hi):
 def scan_intercepts(f, df, v, k, lo, hi, ref, first):
     """One pass for the intercept at f + k df.
 
-    Returns t_i and first + i of the rows with lo < t_i < hi; the sums of v, v df and v (t - ref) over the other
-    active rows; and the sums of the positive and of the negative v of the rows returned.
+    Returns t_i and first + i of the rows with lo < t_i < hi; the sums of v, v df and v (t - ref) over the
+    other active rows; and the sums of the positive and of the negative v of the rows returned.
     """
     t_in = np.empty(f.size)
     rows = np.empty(f.size, dtype=np.int64)
@@ -191,9 +192,9 @@ def scan_intercepts(f, df, v, k, lo, hi, ref, first):
 def zero_piece(t, w, slope, curve, lo, hi):
     """The piece [lo, hi] and its slope where the derivative slope + curve x + (sum of w_i, t_i < x) is zero.
 
-    All breakpoints lie between the lo and hi passed in, and the slope passed in is that of the first piece. Where
-    the derivative jumps over zero, lo == hi. Otherwise no breakpoint lies between lo and hi and the derivative is
-    slope + curve x there. Destroys t and w.
+    All breakpoints lie between the lo and hi passed in, and the slope passed in is that of the first piece.
+    Where the derivative jumps over zero, lo == hi. Otherwise no breakpoint lies between lo and hi and the
+    derivative is slope + curve x there. Destroys t and w.
     """
     m = t.size
     right_t = np.empty(m)
@@ -241,7 +242,7 @@ def zero_piece(t, w, slope, curve, lo, hi):
 
 @compiled
 def point(lo, hi, slope, curve):
-    """The zero of the derivative in a piece that `zero_piece` found; the middle or the finite end if it is flat."""
+    """The zero of the derivative in a piece of `zero_piece`; the middle or the finite end of a flat one."""
     if lo == hi:
         return lo
     if curve > 0.0:
@@ -271,10 +272,10 @@ def sample_rows(n, m):
 def bracket(t, q, known, ratio, slope, curve, deviations, lo, hi):
     """An interval inside (lo, hi) that holds the zero of the derivative of all rows, judged from a sample.
 
-    Each row of the sample stands for `ratio` rows. `slope` is the part of the derivative that no row contributes.
-    `known` are contributions of the sample's rows at a nearby point where those of all rows add up to 0: only the
-    difference from them is subject to chance. In the interval the sample's derivative lies within `deviations`
-    standard errors of zero.
+    Each row of the sample stands for `ratio` rows. `known` are the contributions of its rows at another
+    point, where `slope` is the derivative of all rows: only the difference from them is subject to chance.
+    Without such a point, `known` is 0 and `slope` is the part of the derivative that no row contributes. In
+    the interval the sample's derivative lies within `deviations` standard errors of zero.
     """
     m = t.size
     inner = np.empty(m)
@@ -283,10 +284,9 @@ def bracket(t, q, known, ratio, slope, curve, deviations, lo, hi):
     active_lo = 0.0
     squares = 0.0
     for i in range(m):
+        active = (q[i] > 0.0) & (t[i] > lo) | (q[i] < 0.0) & (t[i] <= lo)
+        active_lo += (q[i] if active else 0.0) - known[i]
         squares += q[i] * q[i]
-        active_lo += (q[i] if ((q[i] > 0.0) & (t[i] > lo)) | ((q[i] < 0.0) & (t[i] <= lo)) else 0.0) - known[
-            i
-        ]
         inner[size] = t[i]
         jumps[size] = ratio * abs(q[i])
         size += int((q[i] != 0.0) & (t[i] > lo) & (t[i] < hi))
@@ -297,7 +297,8 @@ def bracket(t, q, known, ratio, slope, curve, deviations, lo, hi):
     total = 0.0
     variance = 0.0
     for i in range(m):
-        x = (q[i] if ((q[i] > 0.0) & (t[i] > centre)) | ((q[i] < 0.0) & (t[i] < centre)) else 0.0) - known[i]
+        active = (q[i] > 0.0) & (t[i] > centre) | (q[i] < 0.0) & (t[i] < centre)
+        x = (q[i] if active else 0.0) - known[i]
         total += x
         variance += x * x
     # Not below that of one row: a sample in which nothing is active proves little.
@@ -316,11 +317,18 @@ def zero(t, w, slope, curve, lo, hi):
     """
     m = t.size
     where = np.empty(m if m > _NARROW else 0, dtype=np.int64)
+    sample_t = np.empty(_NARROW // 8)
+    sample_w = np.empty(_NARROW // 8)
     known = np.zeros(_NARROW // 8)
     while m > _NARROW:
-        sample = sample_rows(m, known.size)
-        total = w[:m].sum()
-        low, high = bracket(t[sample], w[sample], known, m / known.size, slope + total, curve, 3.0, lo, hi)
+        rows = sample_rows(m, known.size)
+        for j in range(rows.size):
+            sample_t[j] = t[rows[j]]
+            sample_w[j] = w[rows[j]]
+        total = 0.0
+        for i in range(m):
+            total += w[i]
+        low, high = bracket(sample_t, sample_w, known, m / known.size, slope + total, curve, 3.0, lo, hi)
         below = 0.0
         for i in range(m):
             below += w[i] if t[i] <= low else 0.0
@@ -343,63 +351,17 @@ def zero(t, w, slope, curve, lo, hi):
     return point(lo, hi, slope, curve)
 
 
-@compiled
-def contributions(t, q, x):
-    """q_i where row i is active at x, else 0."""
-    out = np.empty(t.size)
-    for i in range(t.size):
-        out[i] = q[i] if ((q[i] > 0.0) & (t[i] > x)) | ((q[i] < 0.0) & (t[i] < x)) else 0.0
-    return out
-
-
-@compiled
-def breakpoints(f, df, v, rows):
-    """(t_i, q_i) of the search along df for the given rows; t_i is infinite where q_i = 0."""
-    t = np.empty(rows.size)
-    q = np.empty(rows.size)
-    for j in range(rows.size):
-        i = rows[j]
-        q[j] = v[i] * df[i]
-        t[j] = np.inf
-        if q[j] != 0.0:
-            t[j] = ((1.0 if v[i] > 0.0 else -1.0) - f[i]) / df[i]
-    return t, q
-
-
 @compiled(sums=True)
-def settle(t, rows, v, df, sum_v, rise, lo, hi):
-    """The best intercept among the rows of a scan, and what they add to the sums over active rows.
-
-    `sum_v` and `rise` are those of the scan. Rows whose breakpoint is the best b share what is missing to balance
-    the others; the order in which their breakpoints part as k grows decides among them, which makes the sum of
-    v df the one of the right derivative by k.
-
-    Returns b, the sum of v df, and the sum of v (t - b), over the active ones of `rows`.
-    """
-    v_in = v[rows]
-    df_in = df[rows]
-    b = zero(t.copy(), np.abs(v_in), -(sum_v + rise), 0.0, lo, hi)
+def active_sums(t, v, df, b):
+    """Sums of v, v df and v (t - b) over the rows active at the intercept b, and how many have t = b."""
+    sum_v = 0.0
     sum_vdf = 0.0
     sum_vt = 0.0
-    balance = sum_v
     n_ties = 0
-    for p in range(t.size):
-        x = v_in[p] if ((v_in[p] > 0.0) & (t[p] > b)) | ((v_in[p] < 0.0) & (t[p] < b)) else 0.0
-        balance += x
-        sum_vdf += x * df_in[p]
-        sum_vt += x * (t[p] - b)
-        n_ties += 1 if t[p] == b else 0
-    if n_ties > 0:
-        tied = np.flatnonzero(t == b)
-        sum_vdf += tied_slope(v_in[tied], df_in[tied], balance)
-    return b, sum_vdf, sum_vt
-
-
-@compiled
-def tied_slope(v, df, balance):
-    """Sum of pi v df over rows tied at the best b: pi as for k slightly larger, with balance + sum pi v = 0."""
-    rise = v[v > 0.0].sum()
-    turn = zero(-df, np.abs(v), -(balance + rise), 0.0, -np.inf, np.inf)
-    active = contributions(-df, v, turn)
-    # Rows that stay tied have df = -turn and add up to what is missing.
-    return (active * df).sum() + (balance + active.sum()) * turn
+    for i in range(t.size):
+        x = v[i] if (v[i] > 0.0) & (t[i] > b) | (v[i] < 0.0) & (t[i] < b) else 0.0
+        sum_v += x
+        sum_vdf += x * df[i]
+        sum_vt += x * (t[i] - b)
+        n_ties += 1 if t[i] == b else 0
+    return sum_v, sum_vdf, sum_vt, n_ties

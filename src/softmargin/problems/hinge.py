@@ -14,6 +14,7 @@ Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Suppor
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Hinge:
     def n_weights(self) -> int:
         return self.rows.n_cols + (self.intercept == "penalised")
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return self.C * float(np.abs(self.signed_weights).sum())
 

@@ -1,17 +1,17 @@
-"""The hinge risk, its cutting plane, the best intercept and the line search, each in few passes over the rows.
+"""The hinge risk, its cutting plane, the best intercept and the line search, in few passes over the rows.
 
     R(f) = sum_i max(0, |v_i| - v_i f_i)                                   no intercept
     R(f) = min over b of sum_i max(0, |v_i| - v_i (f_i + b))               free intercept
     G(k) = 1/2 A0 k^2 + B0 k + C R(f + k df),  k >= 0                      the search of OCAS
 
-f = X w, and v_i = s_i y_i carries the weight and the label of row i; v_i = 0 leaves the row out. The derivatives
-of R by b and of G by k rise at one breakpoint a row, so each minimiser is a weighted selection: a sample of the
-rows gives an interval, one pass adds up the rows outside it and copies out the few inside, and quickselect ends
-it. With a free intercept G has no such breakpoints; its minimiser is enclosed by probes, each of which selects
-b(k) and returns the right derivative of G.
+f = X w, and v_i = s_i y_i carries the weight and the label of row i; v_i = 0 leaves the row out. The
+derivatives of R by b and of G by k rise at one breakpoint a row, so each minimiser is a weighted selection: a
+sample of the rows gives an interval, one pass adds up the rows outside it and copies out the few inside, and
+quickselect ends it. With a free intercept G has no such breakpoints; its minimiser is enclosed by probes,
+each of which selects b(k) and returns the right derivative of G.
 
-Reference: V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008,
-eq. (7) and Appendix A.
+Reference: V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML
+2008, eq. (7) and Appendix A.
 Symbols: A_0, B_0 -> A0, B0; B_i -> -C v_i df_i; C_i -> C (|v_i| - v_i f_i).
 Departs from the paper: selection in linear time instead of sorting; row weights; a free intercept, minimised
 inside R.
@@ -65,9 +65,9 @@ def best_intercept(
 ) -> tuple[float, float]:
     """The intercept b that minimises the risk, and the risk.
 
-    b is a breakpoint y_i - f_i, or the middle of the interval on which the risk is smallest, or the finite end of
-    that interval where only one class has weight; 0 without any weight. A `guess` saves time if it is b up to
-    rounding and costs a pass if it is not.
+    b is a breakpoint y_i - f_i, or the middle of the interval on which the risk is smallest, or the finite
+    end of that interval where only one class has weight; 0 without any weight. A `guess` saves time if it is
+    b up to rounding and costs a pass if it is not.
     """
     b, value, _ = _Intercepts(f, f, v, workers).best(0.0, guess)
     return b, value
@@ -79,7 +79,8 @@ def balanced_pattern(
     """Coefficients c_i = -v_i pi_i of the plane at f for the free intercept into `out`; they add up to 0.
 
     `b` is what `best_intercept` returned for the same f. Returns the constant e = sum of |v_i| pi_i, so that
-    R >= <c, .> + e with equality at f, and the one row whose pi is neither 0 nor 1, with its pi; -1 and 1.0 if none.
+    R >= <c, .> + e with equality at f, and the one row whose pi is neither 0 nor 1, with its pi; -1 and 1.0
+    if none.
     """
     from softmargin.problems import _hinge
 
@@ -109,8 +110,12 @@ def minimise_along(
     blocks = row_blocks(n)
     sample = None
     if n > 4 * _SAMPLE_ROWS:
-        sample = _hinge.breakpoints(f, df, v, _hinge.sample_rows(n, _SAMPLE_ROWS))
-    lo, hi = 0.0, inf
+        rows = _hinge.sample_rows(n, _SAMPLE_ROWS)
+        q = v[rows] * df[rows]
+        with np.errstate(over="ignore"):
+            t = np.divide(np.sign(v[rows]) - f[rows], df[rows], out=np.full(rows.size, inf), where=q != 0.0)
+        sample = t, q
+    lo, hi = inf, 0.0
     left_fails = right_fails = True
     for deviations in _widening(sample is not None):
         wide = (0.0, inf)
@@ -118,8 +123,8 @@ def minimise_along(
             wide = _hinge.bracket(
                 *sample, np.zeros(_SAMPLE_ROWS), C * n / _SAMPLE_ROWS, B0, A0, deviations, 0.0, inf
             )
-        lo = wide[0] if left_fails else lo
-        hi = wide[1] if right_fails else hi
+        lo = min(lo, wide[0]) if left_fails else lo
+        hi = max(hi, wide[1]) if right_fails else hi
         parts = workers.map(
             lambda i, j, lo=lo, hi=hi: _hinge.scan_steps(f[i:j], df[i:j], v[i:j], lo, hi), blocks
         )
@@ -146,9 +151,9 @@ def minimise_along_free(
 ) -> tuple[float, float, float, float]:
     """Enclose the minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C (min over b of the risk at f + k df).
 
-    Returns (k, lo, hi, b): the minimiser lies in [lo, hi], hi - lo <= width hi, k is the end with the smaller G
-    and b its best intercept. lo = hi = 0 where G does not fall at 0. The interval may stay [0, hi] where no step
-    lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever.
+    Returns (k, lo, hi, b): the minimiser lies in [lo, hi], hi - lo <= width hi, k is the end with the smaller
+    G and b its best intercept. lo = hi = 0 where G does not fall at 0. The interval may stay [0, hi] where no
+    step lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever.
     """
     intercepts = _Intercepts(f, df, v, workers)
 
@@ -166,9 +171,12 @@ def minimise_along_free(
         factor = min(factor * factor, 1e6)
     shrink = _Shrink(lo.slope, hi.slope)
     while hi.slope >= 0.0 and hi.k - lo.k > width * hi.k:
-        if lo.k == 0.0 and -lo.slope * hi.k <= _ROUNDING * C * lo.risk:
+        if lo.k == 0.0 and (-lo.slope * hi.k <= _ROUNDING * C * lo.risk or hi.k < 1.0 / _FARTHEST):
             break  # no step in (0, hi) lowers G by more than rounding
-        new = probe(shrink.next(lo, hi, width))
+        k = shrink.next(lo, hi, width)
+        if not lo.k < k < hi.k:
+            break  # neighbouring numbers
+        new = probe(k)
         if new.slope < 0.0:
             lo = new
         else:
@@ -230,7 +238,7 @@ class _Shrink:
 
 
 class _Intercepts:
-    """Best intercepts along f + k df: the rows, a sample of them and working space."""
+    """Best intercepts along f + k df: the rows, a sample of them and what the last search knows."""
 
     def __init__(self, f: np.ndarray, df: np.ndarray, v: np.ndarray, workers: RowWorkers) -> None:
         from softmargin.problems import _hinge
@@ -241,19 +249,21 @@ class _Intercepts:
         if f.size > 4 * _SAMPLE_ROWS:
             chosen = _hinge.sample_rows(f.size, _SAMPLE_ROWS)
             self._sample = f[chosen], df[chosen], v[chosen]
-            self._known = np.zeros(
-                _SAMPLE_ROWS
-            )  # the sample's share of a balanced pattern, see _hinge.bracket
+        self._known, self._known_sum = np.zeros(_SAMPLE_ROWS), 0.0  # of the last b, see `_hinge.bracket`
 
     def best(self, k: float, guess: float | None = None) -> tuple[float, float, float]:
         """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k."""
         from softmargin.problems import _hinge
 
-        lo, hi = -inf, inf
+        sample = None
+        if self._sample is not None:
+            f, df, v = self._sample
+            sample = np.sign(v) - (f + k * df), v
+        lo, hi = inf, -inf
         left_fails = right_fails = True
-        for wide in self._brackets(k, guess):
-            lo = wide[0] if left_fails else lo
-            hi = wide[1] if right_fails else hi
+        for wide in self._brackets(sample, guess):
+            lo = min(lo, wide[0]) if left_fails else lo
+            hi = max(hi, wide[1]) if right_fails else hi
             parts = self._scan(k, lo, hi)
             sum_v, sum_vdf, sum_vt, rise, fall = (fsum(p[s] for p in parts) for s in range(2, 7))
             left_fails = lo > -inf and sum_v + rise <= 0.0
@@ -261,34 +271,62 @@ class _Intercepts:
             if not (left_fails or right_fails):
                 break
         t, rows = _joined(parts, 0), _joined(parts, 1)
-        b, more_vdf, more_vt = _hinge.settle(t, rows, self._v, self._df, sum_v, rise, lo, hi)
-        if self._sample is not None:
-            f, df, v = self._sample
-            self._known = _hinge.contributions(np.sign(v) - (f + k * df), v, b)
+        v, df = self._v[rows], self._df[rows]
+        b = _hinge.zero(t.copy(), np.abs(v), -(sum_v + rise), 0.0, lo, hi)
+        more_v, more_vdf, more_vt, n_ties = _hinge.active_sums(t, v, df, b)
+        if n_ties > 0:
+            ties = np.flatnonzero(t == b)
+            more_vdf += _tied_slope(v[ties], df[ties], sum_v + more_v)
+        if sample is not None:
+            self._known, self._known_sum = _active(*sample, b), sum_v + more_v
         return b, sum_vt - (b - _reference(lo, hi)) * sum_v + more_vt, sum_vdf + more_vdf
 
-    def _brackets(self, k: float, guess: float | None) -> Iterator[tuple[float, float]]:
-        """Intervals for b in the order in which to try them, only as far as they are asked for."""
+    def _brackets(
+        self, sample: tuple[np.ndarray, np.ndarray] | None, guess: float | None
+    ) -> Iterator[tuple[float, float]]:
+        """Intervals for b in the order in which to try them, made as they are asked for."""
         from softmargin.problems import _hinge
 
         if guess is not None:
             radius = _GUESS_WIDTH * (1.0 + abs(guess))
             yield guess - radius, guess + radius
-        if self._sample is not None:
-            f, df, v = self._sample
-            t = np.sign(v) - (f + k * df)
-            ratio = self._f.size / _SAMPLE_ROWS
-            yield _hinge.bracket(t, v, self._known, ratio, 0.0, 0.0, _DEVIATIONS, -inf, inf)
-            yield _hinge.bracket(t, v, self._known, ratio, 0.0, 0.0, 4.0 * _DEVIATIONS, -inf, inf)
-        yield -inf, inf
+        for deviations in _widening(sample is not None):
+            if sample is not None and deviations < inf:
+                ratio = self._f.size / _SAMPLE_ROWS
+                yield _hinge.bracket(
+                    *sample, self._known, ratio, -self._known_sum, 0.0, deviations, -inf, inf
+                )
+            else:
+                yield -inf, inf
 
     def _scan(self, k: float, lo: float, hi: float) -> list[tuple]:
+        """What `scan_intercepts` returns for each block."""
         from softmargin.problems import _hinge
 
         f, df, v, ref = self._f, self._df, self._v, _reference(lo, hi)
         return self._workers.map(
             lambda i, j: _hinge.scan_intercepts(f[i:j], df[i:j], v[i:j], k, lo, hi, ref, i), self._blocks
         )
+
+
+def _active(t: np.ndarray, v: np.ndarray, b: float) -> np.ndarray:
+    """v_i where row i is active at the intercept b, else 0."""
+    return np.where(np.where(v > 0.0, t > b, t < b), v, 0.0)
+
+
+def _tied_slope(v: np.ndarray, df: np.ndarray, balance: float) -> float:
+    """Sum of pi_i v_i df_i over rows tied at the best b, where balance + sum of pi_i v_i = 0.
+
+    As k grows the breakpoints of these rows move by -df_i: which are active is a selection of its own. It
+    makes the sum that of the right derivative by k; any other balanced pi gives some subgradient.
+    """
+    from softmargin.problems import _hinge
+
+    rise = float(v[v > 0.0].sum())
+    turn = _hinge.zero(-df, np.abs(v), -(balance + rise), 0.0, -inf, inf)
+    active = _active(-df, v, turn)
+    # Rows that stay tied have df = -turn and add up to what is missing.
+    return float((active * df).sum() + (balance + active.sum()) * turn)
 
 
 def _joined(parts: list[tuple], position: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Compiled active-set loop of the QP over cutting planes; see `reduced_qp.py` for the method."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -141,7 +142,7 @@ def bring_in(H, stride, sigma, k, beta, g, R, u, members, s, y, v):
         sign = 1.0 if slope < 0.0 else -1.0
 
         limit = math.inf
-        blocker = np.int64(-1)
+        blocker: Any = np.int64(-1)
         if sign < 0.0:
             limit = beta[k]
             blocker = s
@@ -209,7 +210,7 @@ def level_members(H, stride, beta, g, R, u, members, s, d):
     if slope >= 0.0:
         return s, 0.0
     limit = math.inf
-    blocker = np.int64(-1)
+    blocker: Any = np.int64(-1)
     for i in range(s):
         if d[i] < 0.0:
             ratio = -beta[members[i]] / d[i]
@@ -238,7 +239,7 @@ def load(H, stride, sigma, beta, g, R, u, members, y, v):
     Returns (size of the working set, pivots).
     """
     zero = beta.size - 1
-    s = np.int64(0)
+    s: Any = np.int64(0)
     n_left = 0
     left = np.empty(beta.size, np.int64)
     for k in range(zero, -1, -1):
@@ -302,7 +303,7 @@ def solve(H, stride, e, total, beta, tol, max_pivots):
     y = np.empty(t + 1)
     v = np.empty(t + 1)
     members = np.empty(t + 1, np.int64)
-    s = np.int64(0)  # a plain 0 would compile every function below once more, for that constant
+    s: Any = np.int64(0)  # a plain 0 would compile every function below once more, for that constant
     sigma = 0.0
     pivots = 0
     loaded = False
@@ -366,7 +367,7 @@ def solve(H, stride, e, total, beta, tol, max_pivots):
             if k < t:
                 noise = max(noise, root[k] * length + shift[k])
         noise *= 2.0 * EPS
-        entering = np.int64(-1)
+        entering: Any = np.int64(-1)
         violation = 0.0
         for k in range(t + 1):
             if not in_set[k] and not banned[k] and -g[k] > violation:

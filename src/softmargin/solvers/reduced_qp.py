@@ -5,7 +5,7 @@ min 1/2 |w|^2 + total * max(0, max_k <a_k, w> + e_k) is, with H = A A^T and w = 
 
     min  1/2 gamma^T H gamma - e^T gamma    subject to  gamma >= 0,  sum(gamma) <= total.
 
-Primal active set on the simplex, beta = gamma / total; the slack is the weight of the zero plane a = 0, e = 0:
+Primal active set on a simplex; beta = gamma / total, the slack is the weight of the zero plane a = 0, e = 0:
 
     1. price: g = H beta - e / total; stop when beta.g - min g is small enough; k = argmin g enters
     2. move along v with v_k = 1, sum v = 0, (H v)_S constant, to the minimiser or to the first zero of beta_S

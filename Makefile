@@ -1,0 +1,49 @@
+# One folder, one environment: every target makes .venv first if it is missing or pyproject.toml changed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Compiled code is cached here: the on-disk cache does not notice edits in callees of other files.
+TEST_CACHE := $(CURDIR)/build/numba-cache
+
+.PHONY: demo test setup fmt lint bench-smoke docs clean
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev
+	rm -rf $(TEST_CACHE)
+	NUMBA_CACHE_DIR=$(TEST_CACHE) $(BIN)/python -m pytest
+
+setup: $(VENV)/.dev
+
+fmt: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench-smoke: $(VENV)/.dev
+	for table in $(basename $(notdir $(filter-out %/__init__.py,$(wildcard benchmarks/tables/*.py)))); do \
+		$(BIN)/python -m benchmarks.tables.$$table --quick || exit 1; \
+	done
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/docs
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "softmargin needs Python 3.11 or newer; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot]"
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,plot]"
+	touch $@ $(VENV)/.demo

@@ -1,0 +1,1 @@
+"""softmargin and its rivals behind one function each."""

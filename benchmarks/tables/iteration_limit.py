@@ -1,0 +1,118 @@
+"""How close an iteration of OCAS is to the machine's limit.
+
+An iteration needs one product with X, one with its transpose, and a line search over vectors of length n:
+memory has to deliver 2 * bytes of X + 3 * 8 n bytes. That, over the rate at which this machine reads memory
+with as many threads, is the bound. (Data that fit into the last-level cache may beat it, and so may
+iterations whose plane leaves many rows out: they are not read for the product with the transpose.)
+"""
+
+import numpy as np
+
+from benchmarks import machine, record
+from benchmarks.datasets import Problem, generate, load
+from benchmarks.solvers.linear import softmargin
+
+TARGETS = {"dense": 1.5, "csr": 2.0}
+CASES = [
+    *[("covtype", storage, dtype) for storage in ("dense", "csr") for dtype in ("float32", "float64")],
+    *[("mnist", "dense", dtype) for dtype in ("float32", "float64", "uint8")],
+    *[(name, "csr", dtype) for name in ("rcv1", "20news-bigrams") for dtype in ("float32", "float64")],
+]
+COLUMNS = {
+    "problem": ("problem", ""),
+    "storage": ("storage", ""),
+    "megabytes": ("MB", ".0f"),
+    "intercept": ("intercept", ""),
+    "threads": ("threads", "d"),
+    "median_ms": ("median ms", ".2f"),
+    "mean_ms": ("mean ms", ".2f"),
+    "bound_ms": ("bound ms", ".2f"),
+    "ratio": ("ratio", ".2f"),
+    "target": ("target", ".1f"),
+    "met": ("met", ""),
+}
+
+
+def main() -> None:
+    parser = record.options(__doc__)
+    parser.add_argument("--only", help="one problem of the list")
+    parser.add_argument("--repeats", type=int, default=3, help="fits of each case; the fastest counts")
+    args = parser.parse_args()
+    title = "Time of an OCAS iteration against the time to stream its data"
+    table = record.Table("iteration_limit", title, COLUMNS, "as in the table", args)
+    rates = _rates(args.quick)
+    for problem in _problems(args):
+        for intercept in ("none", "free"):
+            for threads in (1, 2):
+                times = [_iteration_ms(problem, intercept, threads) for _ in range(args.repeats)]
+                _add(table, problem, intercept, threads, min(times), rates)
+    later = _rates(args.quick)
+    rates = {n: max(rates[n], later[n]) for n in rates}
+    for row in table.rows:
+        row |= _against_bound(row, rates)
+    table.finish(
+        "memory read: "
+        + ", ".join(f"{rate / 1e9:.1f} GB/s with {n} thread(s)" for n, rate in rates.items())
+        + " (compiled sum over 1 GiB of float64; best of the runs before and after the table)",
+        "median: of iterations 10 to 40; mean: of the whole run of 50; the fastest of the repeats. "
+        "Compilation, validation and the judge are not in them.",
+        "bound: (2 x bytes of X + 3 vectors of 8 n bytes) / memory read with as many threads. "
+        "ratio: median / bound; met: at most the target. Below 1: data from the cache, or rows that the "
+        "plane leaves out and that are not read for the product with the transpose.",
+        "uint8: pixels as they are, with C scaled so that the problem is the same.",
+    )
+
+
+def _problems(args):
+    if args.quick:
+        yield generate(4000, 30)
+        yield generate(300, 2000, "csr", "float32", density=0.02)
+        return
+    for name, storage, dtype in CASES:
+        if args.only in (None, name):
+            yield load(name, storage, dtype)
+
+
+def _rates(quick: bool) -> dict[int, float]:
+    return machine.stream_rates(n_bytes=1 << 24, repeats=3) if quick else machine.stream_rates()
+
+
+def _iteration_ms(problem: Problem, intercept: str, threads: int) -> tuple[float, float]:
+    """(median, mean); the first fits of a kind compile, so each is preceded by a short one."""
+    settings = {
+        "free_intercept": intercept == "free",
+        "n_jobs": threads,
+        "solver": "ocas",
+        "tol": 0.0,
+        "judge": False,
+    }
+    softmargin(problem, 1.0, max_iter=2, **settings)
+    fit = softmargin(problem, 1.0, max_iter=50, **settings)
+    steps = 1e3 * np.diff(fit.model.trace_["seconds"])
+    return float(np.median(steps[10:40])), float(steps.mean())
+
+
+def _add(table, problem: Problem, intercept: str, threads: int, times: tuple[float, float], rates) -> None:
+    row = {
+        "problem": problem.name,
+        "storage": problem.form,
+        "n_rows": problem.X.shape[0],
+        "data_bytes": problem.bytes,
+        "megabytes": problem.bytes / 1e6,
+        "intercept": intercept,
+        "threads": threads,
+        "median_ms": times[0],
+        "mean_ms": times[1],
+        "target": TARGETS[problem.storage],
+    }
+    table.add(**row | _against_bound(row, rates))
+
+
+def _against_bound(row: dict, rates: dict[int, float]) -> dict:
+    bound_ms = 1e3 * (2 * row["data_bytes"] + 3 * 8 * row["n_rows"]) / rates[row["threads"]]
+    ratio = row["median_ms"] / bound_ms
+    return {"bound_ms": bound_ms, "ratio": ratio, "met": bool(ratio <= row["target"])}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""certify(): judging models again, scikit-learn's among them, and what it refuses."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+from sklearn.svm import LinearSVC as SklearnLinearSVC
+
+from softmargin import Certificate, LinearSVC, SoftmarginError, certify
+
+
+def liblinear(**options):
+    """scikit-learn's LinearSVC with the hinge loss, trained until it is quiet."""
+    return SklearnLinearSVC(**{"loss": "hinge", "tol": 1e-7, "max_iter": 200_000, "random_state": 0, **options})
+
+
+class TestScikitLearn:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"C": 0.05},
+            {"intercept_scaling": 4.0},
+            {"intercept_scaling": 0.25},
+            {"fit_intercept": False},
+            {"class_weight": {0: 3.0, 1: 0.5}},
+            {"class_weight": "balanced"},
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    def test_two_classes_are_judged_for_what_they_minimise(self, binary, options, weighted):
+        X, y = binary
+        weights = np.random.default_rng(0).uniform(0.2, 2, len(y)) if weighted else None
+        model = liblinear(**options).fit(X + 0.5, y, weights)
+        certificate = certify(model, X + 0.5, y, weights)
+        assert isinstance(certificate, Certificate)
+        assert -1e-9 <= certificate.relative_gap <= 1e-5
+
+    def test_the_value_is_the_penalised_objective_by_hand(self, binary, hinge_objective):
+        X, y = binary
+        model = liblinear(intercept_scaling=3.0).fit(X, y)
+        by_hand = hinge_objective(model, X, y) + 0.5 * (model.intercept_[0] / 3.0) ** 2
+        assert certify(model, X, y).primal == pytest.approx(by_hand, rel=1e-12)
+
+    def test_several_classes(self, three_classes):
+        X, y = three_classes
+        model = liblinear().fit(X, y)
+        certificate = certify(model, X, y)
+        assert -1e-9 <= certificate.relative_gap <= 1e-5
+        ours = LinearSVC(tol=1e-6, intercept="penalised").fit(X, y).certificate_
+        assert certificate.primal == pytest.approx(ours.primal, rel=1e-5)
+
+    def test_several_classes_without_intercept(self, three_classes):
+        X, y = three_classes
+        assert certify(liblinear(fit_intercept=False).fit(X, y), X, y).relative_gap <= 1e-5
+
+    @pytest.mark.parametrize("class_weight", [{0: 4.0, 2: 0.5}, "balanced"], ids=str)
+    def test_several_classes_with_class_weights(self, three_classes, class_weight):
+        """LIBLINEAR weighs the rows of the one class only, and the rest by 1: that is the objective to judge."""
+        X, y = three_classes
+        keep = np.flatnonzero((y != 0) | (np.arange(len(y)) % 3 == 0))  # so that "balanced" is not 1 everywhere
+        X, y = X[keep], y[keep]
+        model = liblinear(class_weight=class_weight).fit(X, y)
+        assert certify(model, X, y).relative_gap <= 1e-5
+
+    def test_sparse_data(self, binary):
+        X, y = binary
+        X = np.where(np.abs(X) > 0.7, X, 0.0)
+        model = liblinear().fit(sp.csr_matrix(X), y)
+        sparse, dense = certify(model, sp.csr_matrix(X), y), certify(model, X, y)
+        assert sparse.primal == pytest.approx(dense.primal)
+        assert sparse.relative_gap <= 1e-5
+
+    def test_string_labels(self, binary):
+        X, y = binary
+        names = np.array(["ham", "spam"])[y]
+        assert certify(liblinear().fit(X, names), X, names).relative_gap <= 1e-5
+
+    def test_a_poor_model_is_told_so(self, binary):
+        X, y = binary
+        model = liblinear().fit(X, y)
+        good = certify(model, X, y)
+        model.coef_ = model.coef_ * 1.5
+        poor = certify(model, X, y)
+        assert poor.primal > good.primal
+        assert poor.relative_gap > 1e-3
+        assert poor.dual <= good.primal * (1 + 1e-9)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("options", [{"loss": "squared_hinge"}, {"loss": "squared_hinge", "penalty": "l1"}], ids=str)
+    def test_another_loss_or_penalty(self, binary, options):
+        X, y = binary
+        model = SklearnLinearSVC(**options).fit(X, y)
+        with pytest.raises(SoftmarginError, match=r"another objective \(loss='squared_hinge'.*only loss='hinge'"):
+            certify(model, X, y)
+
+    def test_the_crammer_singer_form(self, three_classes):
+        X, y = three_classes
+        model = SklearnLinearSVC(loss="hinge", multi_class="crammer_singer").fit(X, y)
+        with pytest.raises(SoftmarginError, match="multi_class='crammer_singer'"):
+            certify(model, X, y)
+
+    @pytest.mark.parametrize("other", [SVC(kernel="linear"), LogisticRegression(), object()], ids=lambda m: type(m).__name__)
+    def test_other_estimators(self, binary, other):
+        with pytest.raises(SoftmarginError, match=rf"does not know {type(other).__name__}: it judges"):
+            certify(other, *binary)
+
+    @pytest.mark.parametrize("model", [LinearSVC(), liblinear()], ids=["softmargin", "scikit-learn"])
+    def test_before_fit(self, binary, model):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            certify(model, *binary)
+
+    @pytest.mark.parametrize("make", [LinearSVC, liblinear], ids=["softmargin", "scikit-learn"])
+    def test_wrong_number_of_features(self, binary, make):
+        X, y = binary
+        model = make().fit(X, y)
+        with pytest.raises(SoftmarginError, match=r"X has 5 features, but the model was trained with 8"):
+            certify(model, X[:, :5], y)
+
+    def test_other_rows(self, binary):
+        X, y = binary
+        model = LinearSVC().fit(X, y)
+        with pytest.raises(SoftmarginError, match=r"200 entries for 150 rows: certify a model on the rows it was trained"):
+            certify(model, X[:150], y[:150])
+
+    def test_other_classes(self, binary):
+        X, y = binary
+        with pytest.raises(SoftmarginError, match=r"y has the classes \[3, 4\], the model \[0, 1\]"):
+            certify(LinearSVC().fit(X, y), X, y + 3)
+
+    def test_labels_of_another_length(self, binary):
+        X, y = binary
+        with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[200, 199\]"):
+            certify(LinearSVC().fit(X, y), X, y[:-1])
+
+    def test_not_a_number(self, binary):
+        X, y = binary
+        model = LinearSVC().fit(X, y)
+        X = X.copy()
+        X[0, 0] = np.nan
+        with pytest.raises(ValueError, match="NaN"):
+            certify(model, X, y)
+
+    @pytest.mark.parametrize("name", ["coef_", "intercept_"])
+    def test_a_model_that_is_not_finite_is_no_good_certificate(self, binary, name):
+        """NaN in the model is an error or a gap that no tolerance accepts, never a small one."""
+        X, y = binary
+        model = LinearSVC().fit(X, y)
+        setattr(model, name, np.full_like(getattr(model, name), np.nan))
+        try:
+            certificate = certify(model, X, y)
+        except ValueError as error:
+            assert name in str(error) or "NaN" in str(error)
+        else:
+            assert not certificate.relative_gap <= 1.0
+
+
+class TestTampering:
+    """The judge trusts the data alone: what is changed in the model shows in the certificate."""
+
+    @pytest.fixture
+    def optimum(self, binary):
+        return LinearSVC(tol=1e-9).fit(*binary).certificate_
+
+    @pytest.mark.parametrize("factor", [0.0, 0.9, 1.1, -1.0])
+    def test_weights(self, binary, optimum, factor):
+        X, y = binary
+        model = LinearSVC(tol=1e-4).fit(X, y)
+        model.coef_ = model.coef_ * factor
+        found = certify(model, X, y)
+        assert found.primal > model.certificate_.primal
+        assert found.dual == pytest.approx(model.certificate_.dual)
+        assert found.relative_gap > 1e-3
+
+    def test_intercept(self, binary):
+        X, y = binary
+        model = LinearSVC(tol=1e-4).fit(X, y)
+        model.intercept_ = model.intercept_ + 0.5
+        assert certify(model, X, y).relative_gap > 1e-3
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda alpha: alpha * 0.5,
+            lambda alpha: alpha * 2.0,
+            lambda alpha: alpha + 0.3,
+            lambda alpha: -alpha,
+            lambda alpha: np.full_like(alpha, 1e12),
+            lambda alpha: np.full_like(alpha, np.nan),
+            lambda alpha: np.full_like(alpha, np.inf),
+            lambda alpha: np.where(np.arange(alpha.size) % 2 == 0, np.nan, alpha),
+            lambda alpha: alpha[::-1],
+            lambda alpha: np.where(alpha > 0, 1.0, 0.0),
+        ],
+        ids=["half", "double", "shifted", "negative", "huge", "nan", "infinite", "half nan", "reversed", "at bound"],
+    )
+    @pytest.mark.parametrize("options", [{}, {"intercept": "penalised"}, {"fit_intercept": False}], ids=str)
+    def test_dual_vector_never_lifts_the_bound_above_the_optimum(self, binary, change, options):
+        X, y = binary
+        optimum = LinearSVC(tol=1e-9, **options).fit(X, y).certificate_
+        model = LinearSVC(tol=1e-4, **options).fit(X, y)
+        model.dual_ = change(model.dual_)
+        found = certify(model, X, y)
+        assert found.dual <= optimum.primal * (1 + 1e-12)
+        assert found.dual < model.certificate_.dual
+        assert found.primal == pytest.approx(model.certificate_.primal)
+        assert found.relative_gap > model.certificate_.relative_gap
+
+    def test_random_dual_vectors_never_pass_the_optimum(self, binary, optimum):
+        X, y = binary
+        model = LinearSVC().fit(X, y)
+        good, rng = model.dual_, np.random.default_rng(31)
+        for size in (1e-3, 1e-1, 1.0, 10.0):
+            for _ in range(10):
+                model.dual_ = good + size * rng.standard_normal(good.size)
+                assert certify(model, X, y).dual <= optimum.primal * (1 + 1e-12)
+
+    def test_other_data_or_weights(self, binary):
+        X, y = binary
+        model = LinearSVC(tol=1e-4).fit(X, y)
+        assert certify(model, X[::-1].copy(), y[::-1].copy()).relative_gap > 1e-3
+        assert certify(model, X, 1 - y).relative_gap > 1e-3
+        assert certify(model, X, y, np.linspace(0.1, 3, len(y))).relative_gap > 1e-3
+
+    def test_another_C(self, binary):
+        X, y = binary
+        model = LinearSVC(tol=1e-4).fit(X, y).set_params(C=5.0)
+        assert certify(model, X, y).relative_gap > 1e-3
+
+
+def test_a_certificate_reads_as_a_sentence(binary):
+    certificate = LinearSVC().fit(*binary).certificate_
+    text = str(certificate)
+    for part in (f"{certificate.primal:.10g}", f"{certificate.dual:.10g}", f"{certificate.gap:.3g}", "relative", "KKT"):
+        assert part in text
+
+
+def test_certify_does_not_change_the_model_or_the_data(binary):
+    X, y = binary
+    model = LinearSVC().fit(X, y)
+    before = {name: np.copy(getattr(model, name)) for name in ("coef_", "intercept_", "dual_")}
+    data = X.copy()
+    certify(model, X, y)
+    np.testing.assert_array_equal(X, data)
+    for name, value in before.items():
+        np.testing.assert_array_equal(getattr(model, name), value)

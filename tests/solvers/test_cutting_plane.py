@@ -1,0 +1,231 @@
+"""OCAS and CPA: what the papers promise, what an iteration costs, and how states behave."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.preprocessing import StandardScaler
+
+from softmargin.core.status import Status
+from softmargin.core.stopping import Stop
+from softmargin.core.threads import Workers
+from softmargin.data.convert import as_rows
+from softmargin.problems.certificate import HingeJudge
+from softmargin.problems.hinge import Hinge
+from softmargin.solvers.base import run
+from softmargin.solvers.cutting_plane.cpa import CPA
+from softmargin.solvers.cutting_plane.ocas import OCAS
+from softmargin.solvers.cutting_plane.planes import Planes
+from softmargin.solvers.cutting_plane.state import PATIENCE, WeightStart
+
+INTERCEPTS = ("none", "free", "penalised")
+
+
+class CountingRows:
+    """Rows that count their products."""
+
+    def __init__(self, rows):
+        self._rows, self.n_dot, self.n_t_dot = rows, 0, 0
+
+    def __getattr__(self, name):
+        return getattr(self._rows, name)
+
+    def dot(self, w):
+        self.n_dot += 1
+        return self._rows.dot(w)
+
+    def t_dot(self, v):
+        self.n_t_dot += 1
+        return self._rows.t_dot(v)
+
+
+def data(wide=False):
+    if wide:
+        X, y = make_classification(60, 200, n_informative=20, flip_y=0.1, random_state=0)
+    else:
+        X, y = load_breast_cancer(return_X_y=True)
+        X = StandardScaler().fit_transform(X)
+    return X, np.where(y, 1.0, -1.0)
+
+
+def problem_and_judge(wide=False, C=1.0, intercept="none"):
+    X, v = data(wide)
+    rows = CountingRows(as_rows(X))
+    return Hinge(rows, v, C, intercept), HingeJudge(as_rows(X), v, C, intercept), rows
+
+
+def states(solver, problem, n):
+    state = solver.init(problem)
+    yield state
+    for _ in range(n):
+        state = solver.step(problem, state)
+        yield state
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("wide", [False, True], ids=["tall", "wide"])
+def test_ocas_primal_falls_and_bound_grows(intercept, wide):
+    problem, _, _ = problem_and_judge(wide, intercept=intercept)
+    primal, dual = np.array([(s.primal, s.dual) for s in states(OCAS(), problem, 25)]).T
+    assert (np.diff(primal) <= 0).all()
+    open_gap = (primal - dual)[:-1] > 1e-10 * primal[:-1]
+    assert (np.diff(dual)[open_gap] > 0).all()
+    assert (primal >= dual - 1e-12 * primal).all()
+
+
+@pytest.mark.parametrize("solver", [OCAS(), CPA()], ids=["ocas", "cpa"])
+@pytest.mark.parametrize("C", [1e-4, 1e-2])
+def test_iteration_bound_of_theorem_1(solver, C):
+    """At most max(2C/eps, 8 C^3 Q^2 / eps^2) iterations to a gap of eps, with the papers' C = our C n."""
+    problem, judge, rows = problem_and_judge(C=C)
+    paper_C = C * rows.n_rows
+    Q2 = rows.sq_norms().max()
+    for share in (0.3, 0.1, 0.01):
+        eps = share * paper_C
+        bound = max(2 * paper_C / eps, 8 * paper_C**3 * Q2 / eps**2)
+        result = run(solver, problem, Stop(tol=share, max_iter=500, rule="epsilon"), judge)
+        assert result.status is Status.OPTIMAL
+        assert result.counts["iterations"] <= bound
+
+
+@pytest.mark.parametrize("solver", [OCAS(), CPA()], ids=["ocas", "cpa"])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("wide", [False, True], ids=["tall", "wide"])
+def test_one_product_each_an_iteration(solver, intercept, wide):
+    problem, _, rows = problem_and_judge(wide, intercept=intercept)
+    state = solver.init(problem)
+    before = rows.n_dot, rows.n_t_dot
+    assert sum(before) <= 2  # initialisation: the first plane
+    for _ in range(12):
+        state = solver.step(problem, state)
+    assert rows.n_dot - before[0] == 12
+    assert rows.n_t_dot - before[1] == 12
+    assert state.passes == 24
+
+
+def test_both_forms_of_planes_give_the_same_iterates():
+    X, y = data(wide=True)
+    problem = Hinge(as_rows(X), y, 1.0, "free")
+    as_outputs = OCAS().init(problem)
+    assert as_outputs.planes.as_outputs
+    slopes = Planes.empty(problem)
+    slopes = Planes(type(slopes._store)(64, problem.n_weights), (), as_outputs=False)
+    origin = slopes.origin(problem)
+    from dataclasses import replace
+
+    as_slopes = replace(as_outputs, planes=slopes.add(problem, origin.f), best=origin)
+    for _ in range(10):
+        as_outputs = OCAS().step(problem, as_outputs)
+        as_slopes = OCAS().step(problem, as_slopes)
+        assert as_outputs.primal == pytest.approx(as_slopes.primal, rel=1e-9)
+        assert as_outputs.dual == pytest.approx(as_slopes.dual, rel=1e-9)
+    w = as_outputs.planes.weights(problem, as_outputs.best)
+    np.testing.assert_allclose(w, as_slopes.best.x, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_alpha_from_the_witnesses_has_the_value_of_the_reduced_problem(intercept):
+    X, y = data()
+    v = y * np.random.default_rng(0).uniform(0.1, 3, y.size)
+    problem = Hinge(as_rows(X), v, 0.3, intercept)
+    judge = HingeJudge(as_rows(X), v, 0.3, intercept)
+    for state in list(states(OCAS(), problem, 15))[1:]:
+        certificate = judge(OCAS().solution(problem, state))
+        assert certificate.dual == pytest.approx(state.dual, rel=1e-10)
+        assert certificate.primal == pytest.approx(state.primal, rel=1e-10)
+
+
+def test_idle_planes_are_dropped_without_losing_the_bound():
+    problem, judge, _ = problem_and_judge(C=1e4)
+    trace = run(CPA(), problem, Stop(tol=1e-6), judge).trace
+    assert trace["planes"].max() < trace["iteration"].max()
+    assert trace["iteration"].max() > PATIENCE
+    assert (np.diff(trace["dual"]) >= -1e-12 * np.abs(trace["dual"][1:])).all()
+
+
+def test_memory_of_planes_follows_the_shorter_side():
+    X = sp.random(30, 100_000, density=0.001, format="csr", random_state=0)
+    problem = Hinge(as_rows(X), np.where(np.arange(30) % 2, 1.0, -1.0), 1.0, "none")
+    state = list(states(OCAS(), problem, 3))[-1]
+    assert state.planes._store.vectors.shape[1] == 30
+
+
+@pytest.mark.parametrize("solver", [OCAS(), CPA()], ids=["ocas", "cpa"])
+def test_states_are_values(solver):
+    problem, _, _ = problem_and_judge()
+    middle = list(states(solver, problem, 5))[-1]
+    copied = pickle.loads(pickle.dumps(middle))
+    one = solver.step(problem, solver.step(problem, middle))
+    two = solver.step(problem, solver.step(problem, middle))  # again from the same state
+    three = solver.step(problem, solver.step(problem, copied))
+    for other in (two, three):
+        assert other.primal == one.primal
+        assert other.dual == one.dual
+        np.testing.assert_array_equal(other.best.x, one.best.x)
+        np.testing.assert_array_equal(
+            other.planes.gram[: len(one.planes), : len(one.planes)],
+            one.planes.gram[: len(one.planes), : len(one.planes)],
+        )
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["tall", "wide"])
+def test_planes_serve_at_another_C(wide):
+    problem, judge, _ = problem_and_judge(wide, C=1.0, intercept="free")
+    first = run(OCAS(), problem, Stop(tol=1e-4), judge)
+    other, other_judge, _ = problem_and_judge(wide, C=1.3, intercept="free")
+    cold = run(OCAS(), other, Stop(tol=1e-4), other_judge)
+    warm = run(OCAS(), other, Stop(tol=1e-4), other_judge, start=first.state)
+    assert warm.status is Status.OPTIMAL
+    assert len(warm.trace) < len(cold.trace)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["tall", "wide"])
+def test_starting_from_weights_costs_one_more_product(wide):
+    problem, judge, rows = problem_and_judge(wide)
+    best = run(OCAS(), problem, Stop(tol=1e-6), judge)
+    rows.n_dot = rows.n_t_dot = 0
+    state = OCAS().init(problem, WeightStart(best.solution.w))
+    assert rows.n_dot + rows.n_t_dot == (3 if wide else 2)
+    if not wide:
+        assert state.primal == pytest.approx(best.certificate.primal, rel=1e-9)
+    assert run(OCAS(), problem, Stop(tol=1e-6), judge, start=WeightStart(best.solution.w)).status is Status.OPTIMAL
+
+
+def test_svm_perf_epsilon_is_the_violation_of_the_newest_constraint():
+    problem, judge, rows = problem_and_judge(C=0.1)
+    solver = CPA(stopping="epsilon")
+    result = run(solver, problem, Stop(tol=0.01, rule=solver.stopping), judge)
+    assert result.status is Status.OPTIMAL
+    assert result.certificate.gap / problem.scale <= 0.01
+    before = list(states(solver, problem, result.counts["iterations"] - 1))[-1]
+    assert before.violation > 0.01  # it stops at the first iteration that satisfies the rule
+    del rows
+
+
+def test_ocas_needs_fewer_iterations_than_cpa():
+    problem, judge, _ = problem_and_judge(C=10.0)
+    ocas, cpa = (run(s, problem, Stop(tol=1e-4), judge).counts["iterations"] for s in (OCAS(), CPA()))
+    assert ocas < cpa
+
+
+@pytest.mark.parametrize("mixing", [0.05, 0.5, 1.0])
+def test_any_mixing_reaches_the_optimum(mixing):
+    problem, judge, _ = problem_and_judge(intercept="free")
+    assert run(OCAS(mixing=mixing), problem, Stop(tol=1e-5, max_iter=2000), judge).status is Status.OPTIMAL
+
+
+def test_threads_do_not_change_the_bits():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30_000, 40))
+    v = np.where(X[:, 0] + rng.standard_normal(30_000) > 0, 1.0, -1.0)
+    finals = []
+    for n_threads in (1, 2, 5):
+        workers = Workers(n_threads)
+        problem = Hinge(as_rows(X, workers), v, 0.1, "free", workers=workers)
+        finals.append(list(states(OCAS(), problem, 8))[-1])
+        workers.close()
+    for other in finals[1:]:
+        np.testing.assert_array_equal(other.best.x, finals[0].best.x)
+        assert other.dual == finals[0].dual
