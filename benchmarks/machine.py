@@ -58,9 +58,7 @@ def _cpu_model() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
-def stream_rates(
-    threads: tuple[int, ...] = (1, 2), n_bytes: int = 1 << 30, repeats: int = 9
-) -> dict[int, float]:
+def stream_rates(threads: tuple[int, ...] = (1, 2), n_bytes: int = 1 << 30, repeats: int = 9) -> dict[int, float]:
     """Bytes a second at which each number of threads reads a float64 array far above the last-level cache.
 
     A compiled sum over contiguous parts, one a thread; the best of `repeats`: anything slower was disturbed.

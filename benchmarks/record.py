@@ -17,9 +17,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 def options(description: str | None) -> argparse.ArgumentParser:
     """The parser of a table script; scripts may add to it."""
     parser = argparse.ArgumentParser(description=(description or "").strip().splitlines()[0])
-    parser.add_argument(
-        "--quick", action="store_true", help="tiny generated data, a smoke test: no file is written"
-    )
+    parser.add_argument("--quick", action="store_true", help="tiny generated data, a smoke test: no file is written")
     parser.add_argument("--out", type=Path, help="folder of the results (default: benchmarks/results)")
     return parser
 
@@ -109,9 +107,7 @@ def _plain(value: Any) -> Any:
 
 def write_whole(path: Path, text: str) -> None:
     """All of it or nothing: a temporary file beside it, then a rename."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8"
-    ) as out:
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8") as out:
         out.write(text)
     os.chmod(out.name, 0o644)
     os.replace(out.name, path)

@@ -31,9 +31,7 @@ def softmargin(
     model, seconds = _timed(LinearSVC(C=C, fit_intercept=free_intercept, **parameters), problem)
     if not judge:
         return Fit(model, seconds, Score(nan))
-    found = score(
-        problem.X, problem.y, C, model.coef_, model.intercept_[0], model.dual_, free_intercept=free_intercept
-    )
+    found = score(problem.X, problem.y, C, model.coef_, model.intercept_[0], model.dual_, free_intercept=free_intercept)
     return Fit(model, seconds, found)
 
 
@@ -41,9 +39,7 @@ def liblinear(problem: Problem, C: float, tol: float) -> Fit:
     """scikit-learn's LinearSVC with the hinge loss, without intercept; it brings no dual vector to judge."""
     from sklearn.svm import LinearSVC
 
-    rival = LinearSVC(
-        C=C, loss="hinge", dual=True, fit_intercept=False, tol=tol, max_iter=1_000_000, random_state=0
-    )
+    rival = LinearSVC(C=C, loss="hinge", dual=True, fit_intercept=False, tol=tol, max_iter=1_000_000, random_state=0)
     model, seconds = _timed(rival, problem)
     return Fit(model, seconds, score(problem.X, problem.y, C, model.coef_))
 

@@ -68,17 +68,14 @@ def main() -> None:
             [run["imports"] for run in ever + later],
         )
         _add(table, "first fit ever, beyond imports", name, [run["first"] for run in ever], EVER)
-        _add(
-            table, "first fit of a new process, beyond imports", name, [run["first"] for run in later], LATER
-        )
+        _add(table, "first fit of a new process, beyond imports", name, [run["first"] for run in later], LATER)
         _add(table, "second fit in the process", name, [run["second"] for run in later])
     clean = _run(NUMBA_CHECK, None).strip() == "False"
     table.add(what="`import softmargin` (and LinearSVC) leaves Numba alone", storage="-", met=clean)
     table.finish(
         "beyond imports: from the end of the imports of the first line until `fit` has returned; "
         "`import softmargin` counts. LinearSVC with its defaults.",
-        "ever: NUMBA_CACHE_DIR is an empty folder. new process: the folder as the first left it. "
-        "met: by the median.",
+        "ever: NUMBA_CACHE_DIR is an empty folder. new process: the folder as the first left it. met: by the median.",
     )
 
 
@@ -102,9 +99,7 @@ def _run(code: str, cache: str | None, *arguments: str) -> str:
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = cache
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, text=True, env=environment, cwd=machine.PROJECT
-    )
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment, cwd=machine.PROJECT)
     return done.stdout
 
 

@@ -115,9 +115,7 @@ def _read(folder: Path) -> Problem:
     y, shape = np.load(folder / "y.npy"), tuple(np.load(folder / "shape.npy").tolist())
     if (folder / "dense.npy").exists():
         return Problem("child", "dense", np.load(folder / "dense.npy"), y)
-    X = sp.csr_matrix(
-        tuple(np.load(folder / f"{part}.npy") for part in ("data", "indices", "indptr")), shape=shape
-    )
+    X = sp.csr_matrix(tuple(np.load(folder / f"{part}.npy") for part in ("data", "indices", "indptr")), shape=shape)
     return Problem("child", "csr", X, y)
 
 

@@ -49,7 +49,12 @@ def catalogue():
         Hard("one class", noisy, np.ones(60)),
         Hard("noisy", noisy, labels, Cs=(1e-6, 1e-3, 1.0, 1e3, 1e6)),
         Hard("separable", np.vstack([noisy + 8, noisy - 8]), np.repeat([1.0, -1.0], 60)),
-        Hard("unscaled features", cancer.data[::3], np.where(cancer.target[::3], 1.0, -1.0), Cs=(1e-6, 1e-2, 1.0, 1e6)),
+        Hard(
+            "unscaled features",
+            cancer.data[::3],
+            np.where(cancer.target[::3], 1.0, -1.0),
+            Cs=(1e-6, 1e-2, 1.0, 1e6),
+        ),
         Hard("columns from 1e-6 to 1e6", noisy * 10.0 ** np.array([-6, -3, 0, 3, 6]), labels, Cs=(1e-6, 1.0)),
         Hard("n < d", wide, np.where(wide_y, 1.0, -1.0)),
         Hard("n >> d", tall, np.where(tall_y, 1.0, -1.0), Cs=(1e-6, 1.0, 1e3)),
@@ -58,5 +63,9 @@ def catalogue():
         Hard("weights of 0", noisy, labels, s=np.where(np.arange(60) % 2, 0.0, 1.0)),
         Hard("weights over ten decades", noisy, labels, s=10.0 ** rng.uniform(-5, 5, 60), Cs=(1e-6, 1.0)),
         Hard("one feature", noisy[:, :1], labels),
-        Hard("ties everywhere", rng.integers(-1, 2, (70, 3)).astype(float), np.where(rng.random(70) < 0.5, 1.0, -1.0)),
+        Hard(
+            "ties everywhere",
+            rng.integers(-1, 2, (70, 3)).astype(float),
+            np.where(rng.random(70) < 0.5, 1.0, -1.0),
+        ),
     ]

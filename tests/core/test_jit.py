@@ -30,7 +30,9 @@ def python(code, **environment):
 @pytest.mark.parametrize("storage", ["X", "np.asfortranarray(X)", "sp.csr_array(X)"])
 def test_everything_runs_as_plain_python(storage):
     """The compiled files without compilation: how coverage and debugging work."""
-    code = TINY_FIT + f"""
+    code = (
+        TINY_FIT
+        + f"""
 import scipy.sparse as sp
 for solver in ("ocas", "cpa"):
     for kwargs in ({{}}, {{"fit_intercept": False}}, {{"intercept": "penalised"}}):
@@ -40,6 +42,7 @@ for solver in ("ocas", "cpa"):
 wide = rng.standard_normal((8, 30))
 assert LinearSVC().fit(wide, y[:8]).certificate_.relative_gap <= 1e-3
 """
+    )
     done = python(code, NUMBA_DISABLE_JIT="1")
     assert done.returncode == 0, done.stderr
 
@@ -63,12 +66,15 @@ def test_no_writable_cache_folder_is_not_an_error(tmp_path):
 
 def test_compilation_is_outside_the_time_limit(tmp_path):
     """With an empty cache the first fit compiles for seconds, yet a limit of a second is not reached."""
-    code = TINY_FIT + """
+    code = (
+        TINY_FIT
+        + """
 model = LinearSVC(max_seconds=0.5).fit(X, y)
 assert model.status_.name == "OPTIMAL", model.status_
 assert model.seconds_["compile"] > 0.1
 assert model.trace_["seconds"][-1] < 0.5
 """
+    )
     done = python(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert list(Path(tmp_path).rglob("*.nbc"))

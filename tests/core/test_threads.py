@@ -85,11 +85,11 @@ def test_limits_of_an_outer_pool_are_respected(monkeypatch, variable):
 
 
 def test_all_is_one_inside_a_dask_worker():
-    counts = []
-    thread = threading.Thread(target=lambda: counts.append(thread_count(-1)), name="Dask-Default-Threads-1-1")
-    thread.start()
-    thread.join()
-    assert counts == [1]
+    distributed = pytest.importorskip("distributed")
+    cluster = {"processes": False, "n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    with distributed.Client(**cluster) as client:
+        assert client.submit(thread_count, -1).result() == 1
+        assert client.submit(thread_count, 2).result() == 2
 
 
 def _blas_threads():

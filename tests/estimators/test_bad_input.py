@@ -37,7 +37,10 @@ def with_value(value):
         ({"solver": OCAS(stopping="soon")}, r"unknown stop rule 'soon'.*relative_gap"),
         ({"intercept": "sometimes"}, r"intercept='sometimes' is unknown: choose one of 'free', 'penalised'"),
         ({"intercept": None}, r"intercept=None is unknown"),
-        ({"fit_intercept": False, "intercept": "penalised"}, r"fit_intercept=False and intercept='penalised'"),
+        (
+            {"fit_intercept": False, "intercept": "penalised"},
+            r"fit_intercept=False and intercept='penalised'",
+        ),
         ({"n_jobs": 0}, r"n_jobs=0 is not a number of threads"),
         ({"n_jobs": 1.5}, r"n_jobs=1\.5 is not a number of threads"),
         ({"n_jobs": "all"}, r"n_jobs='all' is not a number of threads"),
@@ -65,7 +68,9 @@ def test_parameters(parameters, text):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"mixing": 0.0}, {"mixing": 1.5}, {"mixing": -0.1}, {"mixing": np.nan}, {"mixing": "some"}], ids=str
+    "parameters",
+    [{"mixing": 0.0}, {"mixing": 1.5}, {"mixing": -0.1}, {"mixing": np.nan}, {"mixing": "some"}],
+    ids=str,
 )
 def test_the_mixing_of_ocas_must_lie_in_its_interval(parameters):
     with pytest.raises(ValueError, match=r"mixing"):
@@ -89,7 +94,16 @@ def test_a_class_weight_that_is_no_number_is_named():
         (np.array([1, 1, 1, 0, 0, 0]), r"same class: give at least two classes a positive weight"),
         (-1.0, r"sample_weight holds negative values"),
     ],
-    ids=["negative", "all zero", "short", "two columns", "nan", "infinite", "one class left", "negative scalar"],
+    ids=[
+        "negative",
+        "all zero",
+        "short",
+        "two columns",
+        "nan",
+        "infinite",
+        "one class left",
+        "negative scalar",
+    ],
 )
 def test_sample_weights(weights, text):
     with pytest.raises(SoftmarginError, match=text):

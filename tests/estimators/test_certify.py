@@ -91,7 +91,9 @@ class TestScikitLearn:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("options", [{"loss": "squared_hinge"}, {"loss": "squared_hinge", "penalty": "l1"}], ids=str)
+    @pytest.mark.parametrize(
+        "options", [{"loss": "squared_hinge"}, {"loss": "squared_hinge", "penalty": "l1"}], ids=str
+    )
     def test_another_loss_or_penalty(self, binary, options):
         X, y = binary
         model = SklearnLinearSVC(**options).fit(X, y)
@@ -104,7 +106,9 @@ class TestRefusals:
         with pytest.raises(SoftmarginError, match="multi_class='crammer_singer'"):
             certify(model, X, y)
 
-    @pytest.mark.parametrize("other", [SVC(kernel="linear"), LogisticRegression(), object()], ids=lambda m: type(m).__name__)
+    @pytest.mark.parametrize(
+        "other", [SVC(kernel="linear"), LogisticRegression(), object()], ids=lambda m: type(m).__name__
+    )
     def test_other_estimators(self, binary, other):
         with pytest.raises(SoftmarginError, match=rf"does not know {type(other).__name__}: it judges"):
             certify(other, *binary)
@@ -124,7 +128,9 @@ class TestRefusals:
     def test_other_rows(self, binary):
         X, y = binary
         model = LinearSVC().fit(X, y)
-        with pytest.raises(SoftmarginError, match=r"200 entries for 150 rows: certify a model on the rows it was trained"):
+        with pytest.raises(
+            SoftmarginError, match=r"200 entries for 150 rows: certify a model on the rows it was trained"
+        ):
             certify(model, X[:150], y[:150])
 
     def test_other_classes(self, binary):
@@ -196,7 +202,18 @@ class TestTampering:
             lambda alpha: alpha[::-1],
             lambda alpha: np.where(alpha > 0, 1.0, 0.0),
         ],
-        ids=["half", "double", "shifted", "negative", "huge", "nan", "infinite", "half nan", "reversed", "at bound"],
+        ids=[
+            "half",
+            "double",
+            "shifted",
+            "negative",
+            "huge",
+            "nan",
+            "infinite",
+            "half nan",
+            "reversed",
+            "at bound",
+        ],
     )
     @pytest.mark.parametrize("options", [{}, {"intercept": "penalised"}, {"fit_intercept": False}], ids=str)
     def test_dual_vector_never_lifts_the_bound_above_the_optimum(self, binary, change, options):
@@ -235,7 +252,13 @@ class TestTampering:
 def test_a_certificate_reads_as_a_sentence(binary):
     certificate = LinearSVC().fit(*binary).certificate_
     text = str(certificate)
-    for part in (f"{certificate.primal:.10g}", f"{certificate.dual:.10g}", f"{certificate.gap:.3g}", "relative", "KKT"):
+    for part in (
+        f"{certificate.primal:.10g}",
+        f"{certificate.dual:.10g}",
+        f"{certificate.gap:.3g}",
+        "relative",
+        "KKT",
+    ):
         assert part in text
 
 

@@ -412,9 +412,7 @@ class TestSideBySide:
         distributed = pytest.importorskip("distributed", reason="Dask's scheduler is an extra")
         jobs = [binary, three_classes]
         alone = [fit_coef(X, y) for X, y in jobs]
-        with distributed.Client(
-            processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
-        ) as client:
+        with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
             futures = [client.submit(fit_coef, X, y, n_jobs=-1, pure=False) for X, y in jobs * 2]
             together = client.gather(futures)
         for k, coef in enumerate(together):
@@ -463,7 +461,11 @@ class TestCopies:
         model = LinearSVC(**parameters)
         assert model.get_params() == parameters
         assert clone(model).get_params() == parameters
-        assert model.set_params(C=0.5, solver="ocas").get_params() == {**parameters, "C": 0.5, "solver": "ocas"}
+        assert model.set_params(C=0.5, solver="ocas").get_params() == {
+            **parameters,
+            "C": 0.5,
+            "solver": "ocas",
+        }
         with pytest.raises(ValueError, match="Invalid parameter 'epsilon'"):
             model.set_params(epsilon=1)
 

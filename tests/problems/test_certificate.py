@@ -53,7 +53,9 @@ def test_primal_is_the_objective(intercept):
     assert certificate.gap == certificate.primal
 
 
-@pytest.mark.parametrize(("intercept", "scaling"), [("none", 1.0), ("free", 1.0), ("penalised", 1.0), ("penalised", 3.0)])
+@pytest.mark.parametrize(
+    ("intercept", "scaling"), [("none", 1.0), ("free", 1.0), ("penalised", 1.0), ("penalised", 3.0)]
+)
 def test_dual_and_kkt_at_the_optimum(intercept, scaling):
     alpha, value = optimum(intercept, scaling)
     w = X.T @ (alpha * Y)

@@ -72,9 +72,7 @@ def small_problem(rng, kind):
     elif kind == "one class":
         f, df, v = rng.normal(size=n), rng.normal(size=n), np.abs(v) * rng.choice([-1.0, 1.0])
     elif kind == "twins":
-        f, df, v = (
-            np.repeat(a, 3) for a in (rng.normal(size=n), rng.normal(size=n), v * rng.uniform(0, 2, n))
-        )
+        f, df, v = (np.repeat(a, 3) for a in (rng.normal(size=n), rng.normal(size=n), v * rng.uniform(0, 2, n)))
     else:
         scale = 10.0 ** rng.uniform(-6, 6, 3)
         f, df, v = (
@@ -88,11 +86,7 @@ def small_problem(rng, kind):
 def step_terms(rng, f, df, v):
     """A0, B0, C of very different sizes, with B0 often negative enough that the search leaves 0."""
     C = 10.0 ** rng.uniform(-6, 6)
-    A0 = (
-        0.0
-        if rng.random() < 0.1
-        else 10.0 ** rng.uniform(-3, 3) * C * max(1e-3, float(np.sum(np.abs(v * df))))
-    )
+    A0 = 0.0 if rng.random() < 0.1 else 10.0 ** rng.uniform(-3, 3) * C * max(1e-3, float(np.sum(np.abs(v * df))))
     B0 = 0.0 if A0 == 0.0 else rng.normal() * math.sqrt(A0 * C * max(1e-3, hinge_sum(f, v)))
     return A0, B0, C
 
@@ -276,12 +270,8 @@ def test_the_free_search_encloses_the_minimiser(kind):
         assert values[0] == pytest.approx(at_b, abs=rounding)
         assert values[0] <= values[1] + rounding
         inside = along_free(np.linspace(lo, hi, 20), f, df, v, *terms).min()
-        outside = np.concatenate(
-            [lo * np.linspace(0, 1, 20), (hi if hi > 0 else 1) * np.geomspace(1, 100, 20)]
-        )
-        assert inside <= along_free(outside, f, df, v, *terms).min() + rounding + 1e-3 * (
-            values[1] - values[0]
-        )
+        outside = np.concatenate([lo * np.linspace(0, 1, 20), (hi if hi > 0 else 1) * np.geomspace(1, 100, 20)])
+        assert inside <= along_free(outside, f, df, v, *terms).min() + rounding + 1e-3 * (values[1] - values[0])
         if hi > 0 and terms[0] > 0:
             assert hi - lo <= 1e-2 * hi
             moved += 1

@@ -35,18 +35,27 @@ PROBLEMS = [
     ("zero row", [[0.0]], [1.0], 2.0, "none", 2.0, [0.0], 0.0),
     ("zero row, penalised", [[0.0]], [1.0], 2.0, "penalised", 0.5, [0.0], 1.0),
     # Three rows on a line, two dimensions: (2, 0)+, (0, 0)-, (0, 5)-: margin between x1 = 0 and 2: w = (1, 0), b = -1.
-    ("margin in the plane", [[2.0, 0.0], [0.0, 0.0], [0.0, 5.0]], [1.0, -1.0, -1.0], 50.0, "free", 0.5, [1.0, 0.0], -1.0),
+    (
+        "margin in the plane",
+        [[2.0, 0.0], [0.0, 0.0], [0.0, 5.0]],
+        [1.0, -1.0, -1.0],
+        50.0,
+        "free",
+        0.5,
+        [1.0, 0.0],
+        -1.0,
+    ),
 ]
 
 
 @pytest.mark.parametrize("solver", [OCAS(), CPA()], ids=["ocas", "cpa"])
-@pytest.mark.parametrize(("name", "X", "v", "C", "intercept", "value", "w", "b"), PROBLEMS, ids=[p[0] for p in PROBLEMS])
+@pytest.mark.parametrize(
+    ("name", "X", "v", "C", "intercept", "value", "w", "b"), PROBLEMS, ids=[p[0] for p in PROBLEMS]
+)
 def test_optimum(solver, name, X, v, C, intercept, value, w, b):
     X, v = np.array(X), np.array(v)
     rows = as_rows(X)
-    result = run(
-        solver, Hinge(rows, v, C, intercept), Stop(tol=1e-9, max_iter=200), HingeJudge(rows, v, C, intercept)
-    )
+    result = run(solver, Hinge(rows, v, C, intercept), Stop(tol=1e-9, max_iter=200), HingeJudge(rows, v, C, intercept))
     assert result.status is Status.OPTIMAL
     assert result.certificate.primal == pytest.approx(value, rel=1e-7, abs=1e-12)
     assert result.certificate.dual == pytest.approx(value, rel=1e-7, abs=1e-12)

@@ -8,9 +8,7 @@ class SoftmarginError(ValueError):
 class DataFormatError(SoftmarginError):
     """A data file does not hold what its format promises."""
 
-    def __init__(
-        self, message: str, *, file: str = "", line: int | None = None, column: int | None = None
-    ) -> None:
+    def __init__(self, message: str, *, file: str = "", line: int | None = None, column: int | None = None) -> None:
         place = ":".join(str(part) for part in (file, line, column) if part not in (None, ""))
         super().__init__(f"{place}: {message}" if place else message)
         self.file, self.line, self.column = file, line, column

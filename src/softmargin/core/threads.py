@@ -140,7 +140,7 @@ def _outer_limit() -> int | None:
 
 def _inside_dask_worker() -> bool:
     """A Dask worker already runs one task on each of its threads."""
-    return threading.current_thread().name.startswith("Dask-Default-Threads")
+    return "Dask-Default-Threads" in threading.current_thread().name
 
 
 class _BlasGuard:

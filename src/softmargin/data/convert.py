@@ -37,9 +37,7 @@ def _canonical_csr(X: Any) -> Any:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    parts = [
-        _compiled_view(part) for part in (_supported_type(matrix.data), matrix.indices, matrix.indptr)
-    ]
+    parts = [_compiled_view(part) for part in (_supported_type(matrix.data), matrix.indices, matrix.indptr)]
     return type(matrix)(tuple(parts), shape=matrix.shape, copy=False)
 
 

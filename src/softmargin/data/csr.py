@@ -16,9 +16,7 @@ class CSRRows:
         self._matrix = matrix
         self._workers = workers or Workers(1)
         self._products = products or Products(
-            Flat(
-                matrix.data, matrix.indices, matrix.indptr, int(matrix.shape[0]), int(matrix.shape[1]), False
-            )
+            Flat(matrix.data, matrix.indices, matrix.indptr, int(matrix.shape[0]), int(matrix.shape[1]), False)
         )
 
     @property

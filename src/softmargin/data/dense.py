@@ -13,9 +13,7 @@ _NO_INDICES = np.empty(0, dtype=np.int32)
 class DenseRows:
     """A contiguous 2-D array (either order, any real type); nothing is copied."""
 
-    def __init__(
-        self, array: np.ndarray, workers: Workers | None = None, products: Products | None = None
-    ) -> None:
+    def __init__(self, array: np.ndarray, workers: Workers | None = None, products: Products | None = None) -> None:
         self._array = array
         self._workers = workers or Workers(1)
         self._products = products or Products(_flatten(array))
@@ -43,7 +41,10 @@ class DenseRows:
     def cross(self, other: Rows) -> np.ndarray:
         right = other.native()
         out = np.empty((self.n_rows, other.n_rows))
-        for where, part in self.blocks():  # a float32 block becomes float64 for a moment, the whole never does
+        for (
+            where,
+            part,
+        ) in self.blocks():  # a float32 block becomes float64 for a moment, the whole never does
             out[where] = (right @ np.asarray(part.native().T, dtype=np.float64)).T
         return out
 
@@ -62,6 +63,4 @@ class DenseRows:
 
 def _flatten(array: np.ndarray) -> Flat:
     fortran = not array.flags.c_contiguous
-    return Flat(
-        array.ravel(order="K"), _NO_INDICES, _NO_INDICES, int(array.shape[0]), int(array.shape[1]), fortran
-    )
+    return Flat(array.ravel(order="K"), _NO_INDICES, _NO_INDICES, int(array.shape[0]), int(array.shape[1]), fortran)

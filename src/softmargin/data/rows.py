@@ -6,6 +6,7 @@ serves every storage. Blocks of rows depend on the data alone, never on the numb
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -93,7 +94,7 @@ class Products:
             edges = np.unique(edges)
         else:
             edges = np.linspace(0, flat.n_rows, n_blocks + 1).astype(np.int64)
-        return [(int(lo), int(hi)) for lo, hi in zip(edges[:-1], edges[1:], strict=True)]
+        return [(int(lo), int(hi)) for lo, hi in pairwise(edges)]
 
     @cached_property
     def groups(self) -> list[tuple[list[tuple[int, int]]]]:

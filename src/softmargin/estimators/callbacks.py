@@ -1,4 +1,4 @@
-"""The bridge to scikit-learn's callbacks (`sklearn.callback`, experimental in 1.9), where the installed version has them."""
+"""The bridge to scikit-learn's callbacks (`sklearn.callback`, experimental in 1.9), where it has them."""
 
 import threading
 from collections.abc import Callable
@@ -22,9 +22,7 @@ except ImportError:  # scikit-learn < 1.9
 class CallbackBridge:
     """Turns the records of the loop into scikit-learn's task tree: fit -> class (if several) -> iteration."""
 
-    def __init__(
-        self, estimator: Any, X: Any, y: Any, sample_weight: Any, n_tasks: int, max_iter: int | None
-    ) -> None:
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, n_tasks: int, max_iter: int | None) -> None:
         self._estimator, self._n_tasks = estimator, n_tasks
         self._lock = threading.Lock()  # sub-problems run in several threads
         self._data: dict[str, Any] = {"X": X, "y": y}
@@ -34,10 +32,7 @@ class CallbackBridge:
         self._root = estimator._init_callback_context(max_subtasks=subtasks)
         self._root.call_on_fit_task_begin(estimator=estimator, **self._data)
         self._parents = (
-            [
-                self._root.subcontext(task_name=f"class {k}", max_subtasks=max_iter)
-                for k in range(n_tasks)
-            ]
+            [self._root.subcontext(task_name=f"class {k}", max_subtasks=max_iter) for k in range(n_tasks)]
             if n_tasks > 1
             else [self._root]
         )
@@ -85,6 +80,4 @@ class CallbackBridge:
         if self._n_tasks > 1:
             for parent in self._parents:
                 parent.call_on_fit_task_end(estimator=self._estimator, **self._data)
-        self._root.call_on_fit_task_end(
-            estimator=self._estimator, reconstruction_attributes=final, **self._data
-        )
+        self._root.call_on_fit_task_end(estimator=self._estimator, reconstruction_attributes=final, **self._data)

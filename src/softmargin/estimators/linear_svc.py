@@ -50,8 +50,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number.
     warm_start : bool, default=False
-        Continue from the last fit: exactly, if data and weights are the same; with its planes, if only C or tol changed;
-        else from its weights.
+        Continue from the last fit: exactly, if data and weights are the same; with its planes, if only C or tol
+        changed; else from its weights.
     random_state : int, RandomState instance or None, default=None
         Used by solvers that draw at random only; "ocas" and "cpa" do not.
     verbose : int, default=0
@@ -163,9 +163,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 return found
 
             self.classes_ = classes  # a callback may look at the model while it is being trained
-            results = solve_all(
-                solver, setting, rows, targets, stop, n_threads, starts=starts, observers=observers
-            )
+            results = solve_all(solver, setting, rows, targets, stop, n_threads, starts=starts, observers=observers)
             self._store(results, classes)
             self._keep_state(results, rows, targets, setting)
             workers.close()
@@ -224,18 +222,13 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.certificate_ = Certificate.combine(self.certificates_)
         self.status_ = next((r.status for r in results if not r.status.reached_goal), results[0].status)
         self.n_iter_ = max(result.counts["iterations"] for result in results)
-        self.seconds_ = {
-            name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds
-        }
+        self.seconds_ = {name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds}
+        self.trace_: Any = [result.trace for result in results]
+        self.dual_ = np.column_stack([result.solution.alpha for result in results])
         if len(results) == 1:
-            self.trace_, self.dual_ = results[0].trace, results[0].solution.alpha
-        else:
-            self.trace_ = [result.trace for result in results]
-            self.dual_ = np.column_stack([result.solution.alpha for result in results])
+            self.trace_, self.dual_ = self.trace_[0], self.dual_[:, 0]
 
-    def _keep_state(
-        self, results: list[Result], rows: Rows, targets: list[np.ndarray], setting: LinearSetting
-    ) -> None:
+    def _keep_state(self, results: list[Result], rows: Rows, targets: list[np.ndarray], setting: LinearSetting) -> None:
         """What `warm_start` continues from: kept when it is asked for, or when the fit ended early."""
         if self.warm_start or not self.status_.reached_goal:
             self._state = (fingerprint(rows, targets, setting), [result.state for result in results])

@@ -92,9 +92,7 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, wei
     return factors
 
 
-def signed_weights(
-    classes: np.ndarray, codes: np.ndarray, class_weight: Any, sample_weight: Any
-) -> list[np.ndarray]:
+def signed_weights(classes: np.ndarray, codes: np.ndarray, class_weight: Any, sample_weight: Any) -> list[np.ndarray]:
     """v = s * y of each sub-problem: one for two classes, one class against the rest for more."""
     weights = row_weights(sample_weight, codes.size)
     weights = weights * class_weights(class_weight, classes, codes, weights)[codes]

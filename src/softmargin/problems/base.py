@@ -88,9 +88,7 @@ class RiskProblem(Protocol):
         """sum_j weights_j c_j, from the witnesses alone."""
         ...
 
-    def solution(
-        self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Any], weights: np.ndarray
-    ) -> Solution:
+    def solution(self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Any], weights: np.ndarray) -> Solution:
         """The candidate for the judge: w with its best intercept, and the dual vector of the weighted planes."""
         ...
 

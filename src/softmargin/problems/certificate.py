@@ -88,9 +88,7 @@ class HingeJudge:
                 alpha[~positive] *= plus / minus
         return alpha
 
-    def _kkt_violation(
-        self, alpha: np.ndarray, upper: np.ndarray, labels: np.ndarray, gradient: np.ndarray
-    ) -> float:
+    def _kkt_violation(self, alpha: np.ndarray, upper: np.ndarray, labels: np.ndarray, gradient: np.ndarray) -> float:
         """How far alpha is from satisfying its optimality conditions; `gradient` is that of the dual."""
         present = labels != 0
         can_grow = present & (alpha < (1.0 - AT_BOUND) * upper)

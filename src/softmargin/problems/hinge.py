@@ -13,7 +13,7 @@ Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Suppor
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -45,7 +45,7 @@ class Hinge:
     C: float
     intercept: str = "free"
     intercept_scaling: float = 1.0
-    workers: Workers = Workers(1)
+    workers: Workers = field(default_factory=Workers)
 
     @property
     def n_outputs(self) -> int:
@@ -104,9 +104,7 @@ class Hinge:
     def coefficients(self, witnesses: Sequence[Witness], weights: np.ndarray) -> np.ndarray:
         return -self.signed_weights * self._activity(witnesses, weights)
 
-    def solution(
-        self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Witness], weights: np.ndarray
-    ) -> Solution:
+    def solution(self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Witness], weights: np.ndarray) -> Solution:
         alpha = np.abs(self.signed_weights) * self._activity(witnesses, weights)
         if self.intercept == "penalised":
             return Solution(w[:-1], self.intercept_scaling * float(w[-1]), alpha)

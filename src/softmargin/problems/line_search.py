@@ -55,9 +55,7 @@ def pattern(f: np.ndarray, v: np.ndarray, workers: RowWorkers, out: np.ndarray) 
     """Coefficients c of the plane at f into `out`; returns the constant e: R >= <c, .> + e, equal at f."""
     from softmargin.problems import _hinge
 
-    return fsum(
-        workers.map(lambda lo, hi: _hinge.pattern(f[lo:hi], v[lo:hi], out[lo:hi]), row_blocks(f.size))
-    )
+    return fsum(workers.map(lambda lo, hi: _hinge.pattern(f[lo:hi], v[lo:hi], out[lo:hi]), row_blocks(f.size)))
 
 
 def best_intercept(
@@ -84,9 +82,7 @@ def balanced_pattern(
     """
     from softmargin.problems import _hinge
 
-    parts = workers.map(
-        lambda lo, hi: _hinge.strict_pattern(f[lo:hi], v[lo:hi], b, lo, out[lo:hi]), row_blocks(f.size)
-    )
+    parts = workers.map(lambda lo, hi: _hinge.strict_pattern(f[lo:hi], v[lo:hi], b, lo, out[lo:hi]), row_blocks(f.size))
     balance, constant, weight = (fsum(p[s] for p in parts) for s in (1, 2, 3))
     ties = _joined(parts, 0)
     balance, added, row, fraction = _hinge.fill_ties(v, ties, balance, out)
@@ -120,14 +116,10 @@ def minimise_along(
     for deviations in _widening(sample is not None):
         wide = (0.0, inf)
         if sample is not None and deviations < inf:
-            wide = _hinge.bracket(
-                *sample, np.zeros(_SAMPLE_ROWS), C * n / _SAMPLE_ROWS, B0, A0, deviations, 0.0, inf
-            )
+            wide = _hinge.bracket(*sample, np.zeros(_SAMPLE_ROWS), C * n / _SAMPLE_ROWS, B0, A0, deviations, 0.0, inf)
         lo = min(lo, wide[0]) if left_fails else lo
         hi = max(hi, wide[1]) if right_fails else hi
-        parts = workers.map(
-            lambda i, j, lo=lo, hi=hi: _hinge.scan_steps(f[i:j], df[i:j], v[i:j], lo, hi), blocks
-        )
+        parts = workers.map(lambda i, j, lo=lo, hi=hi: _hinge.scan_steps(f[i:j], df[i:j], v[i:j], lo, hi), blocks)
         outside, rise, fall = (fsum(p[s] for p in parts) for s in (2, 3, 4))
         slope = B0 - C * (outside + rise)
         if lo == 0.0 and slope >= 0.0:
@@ -293,9 +285,7 @@ class _Intercepts:
         for deviations in _widening(sample is not None):
             if sample is not None and deviations < inf:
                 ratio = self._f.size / _SAMPLE_ROWS
-                yield _hinge.bracket(
-                    *sample, self._known, ratio, -self._known_sum, 0.0, deviations, -inf, inf
-                )
+                yield _hinge.bracket(*sample, self._known, ratio, -self._known_sum, 0.0, deviations, -inf, inf)
             else:
                 yield -inf, inf
 

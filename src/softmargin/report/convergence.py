@@ -4,6 +4,9 @@ from typing import Any
 
 import numpy as np
 
+# The objective is shown up to this multiple of its final value.
+ZOOM = 4.0
+
 
 class ConvergenceDisplay:
     """Primal value and bound, and the relative gap on a log scale, against iterations or seconds.
@@ -29,9 +32,7 @@ class ConvergenceDisplay:
             raise ValueError(f"{type(estimator).__name__} has no trace_: fit it first.")
         several = isinstance(traces, list)
         names = [str(label) for label in estimator.classes_] if several else [""]
-        display = cls(
-            traces=traces if several else [traces], names=names, tol=getattr(estimator, "tol", None)
-        )
+        display = cls(traces=traces if several else [traces], names=names, tol=getattr(estimator, "tol", None))
         return display.plot(against=against, ax=ax)
 
     def plot(self, *, against: str = "both", ax: Any = None) -> "ConvergenceDisplay":
@@ -64,6 +65,10 @@ class ConvergenceDisplay:
             values.plot(x, dual, color=color or "C1", linestyle="--", label=f"lower bound{label}")
             relative = np.maximum(primal - dual, 0.0) / np.maximum(np.abs(primal), np.finfo(float).tiny)
             gaps.plot(x, np.where(relative > 0, relative, np.nan), color=color or "C2", label=name or "gap")
+        top = max(trace["primal"].max() for trace in self.traces)
+        end = max(trace["primal"][-1] for trace in self.traces)
+        if top > ZOOM * end > 0:  # the first iterates would flatten all that follows
+            values.set_ylim(-0.05 * ZOOM * end, ZOOM * end)
         if self.tol:
             gaps.axhline(self.tol, color="0.4", linestyle=":", label=f"tol = {self.tol:g}")
         gaps.set_yscale("log")

@@ -405,9 +405,7 @@ def solve(H, stride, e, total, beta, tol, max_pivots):
             banned[:] = False
             share = LEVEL_SHARE
         elif share > 0.0:
-            share = (
-                0.0  # v may be large and turn a small slope in S against the plane: level S, then try again
-            )
+            share = 0.0  # v may be large and turn a small slope in S against the plane: level S, then try again
         else:
             banned[entering] = True
     for k in range(t + 1):

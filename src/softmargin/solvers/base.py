@@ -25,7 +25,10 @@ MAX_DISPUTES = 20
 class Solver(Protocol):
     """An algorithm as three functions on an explicit state."""
 
-    stopping: str
+    @property
+    def stopping(self) -> str:
+        """The stop rule that `tol` is for: a key of `core.stopping.RULES`."""
+        ...
 
     def init(self, problem: Any, start: Any = None) -> Any:
         """The first state; `start` is an earlier state of the same data, or a weight vector."""
@@ -156,7 +159,8 @@ def _record(seconds: float, measure: Measure, counts: dict[str, int]) -> Record:
 
 
 def _notify(observers: Iterable[Observer], record: Record, state: Any) -> bool:
-    return any([bool(observer(record, state)) for observer in observers])
+    answers = [observer(record, state) for observer in observers]  # all of them are told, whoever stops
+    return any(answers)
 
 
 def _confirmed(stop: Stop, certificate: Certificate, measure: Measure) -> bool:

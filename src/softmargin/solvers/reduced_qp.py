@@ -65,9 +65,7 @@ def solve_reduced(
     if not total > 0.0 or not np.isfinite(total):
         raise ValueError(f"total must be a positive finite number, got {total}.")
     if H.ndim != 2 or min(H.shape) < t:
-        raise ValueError(
-            f"H must have at least {t} rows and columns, one for each entry of e, got {H.shape}."
-        )
+        raise ValueError(f"H must have at least {t} rows and columns, one for each entry of e, got {H.shape}.")
     if t == 0:
         return ReducedSolution(gamma=e, value=0.0, gap=0.0, n_pivots=0)
     flat, stride = _flat_rows(H, t)

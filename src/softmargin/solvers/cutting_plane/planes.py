@@ -10,7 +10,6 @@ product with X and one with X' for every plane:
 The second is for wide data (n < d): 300 planes of 1.8 million features would be 4 GB, of 20,000 outputs 48 MB.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,9 +131,3 @@ def move(p: Point, k: float, direction: Point, workers: Any) -> Point:
 def towards(p: Point, q: Point, workers: Any) -> Point:
     """The direction q - p."""
     return Point(q.x - p.x, vectors.difference(q.f, p.f, workers))
-
-
-def active_witnesses(witnesses: Sequence, gamma: np.ndarray) -> tuple[list, np.ndarray]:
-    """Witnesses and weights of the planes with gamma > 0."""
-    index = np.flatnonzero(gamma)
-    return [witnesses[k] for k in index], gamma[index]

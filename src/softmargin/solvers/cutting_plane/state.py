@@ -95,7 +95,13 @@ def _rescale(problem: RiskProblem, start: PlaneState) -> PlaneState:
     if value < 0.0:
         gamma, value = np.zeros_like(gamma), 0.0
     return replace(
-        start, gamma=gamma, primal=primal, dual=value, C=problem.C, stalled=0, violation=primal / problem.scale
+        start,
+        gamma=gamma,
+        primal=primal,
+        dual=value,
+        C=problem.C,
+        stalled=0,
+        violation=primal / problem.scale,
     )
 
 
@@ -122,7 +128,13 @@ def solve_over_planes(problem: RiskProblem, state: PlaneState) -> Reduced:
 
 
 def advance(
-    problem: RiskProblem, state: PlaneState, reduced: Reduced, best: Point, primal: float, violation: float, f_new
+    problem: RiskProblem,
+    state: PlaneState,
+    reduced: Reduced,
+    best: Point,
+    primal: float,
+    violation: float,
+    f_new,
 ) -> PlaneState:
     """The state after a plane was added at the outputs `f_new`."""
     small = ROUNDING * max(abs(state.primal), abs(state.dual))

@@ -1,0 +1,33 @@
+"""What the README shows is what happens."""
+
+import re
+from pathlib import Path
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_first_example_prints_what_the_readme_says(capsys):
+    code = re.search(r"```python\n(.*?)```", README, re.S).group(1)
+    shown = re.search(r"```\n(.*?)```", README[README.index(code) + len(code) + 4 :], re.S).group(1)
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    digits = re.compile(r"within \d+e-\d+")  # the last digits of a gap are not a promise
+    assert digits.sub("within", printed) == digits.sub("within", shown)
+
+
+def test_the_readme_is_short_and_starts_with_the_example():
+    lines = README.splitlines()
+    assert len(lines) <= 100
+    assert lines.index("```python") < 35
+
+
+def test_the_demo_runs(tmp_path, monkeypatch, capsys):
+    demo = Path(__file__).parents[2] / "examples" / "demo.py"
+    monkeypatch.chdir(tmp_path)
+    scope = {"__name__": "demo"}
+    exec(compile(demo.read_text(encoding="utf-8"), str(demo), "exec"), scope)
+    scope["main"]()
+    printed = capsys.readouterr().out
+    assert "relative gap" in printed
+    assert "test accuracy" in printed
+    assert (tmp_path / "demo" / "convergence.png").stat().st_size > 10_000
