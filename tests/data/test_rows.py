@@ -137,9 +137,11 @@ def test_wide_sparse_data_are_split_by_columns(monkeypatch):
     monkeypatch.setattr(rows_module, "BLOCK_VALUES", 500)
     X = sp.random(40, 5000, density=0.05, format="csr", random_state=0)
     rows = as_rows(X, Workers(3))
-    assert rows._products.column_parts is not None
+    assert rows._products.splits_columns
     v = np.where(np.arange(40) % 2, 1.5, 0.0)
     np.testing.assert_allclose(rows.t_dot(v), X.T @ v, atol=1e-12)
+    assert set(rows._products._column_parts) == {3}
+    np.testing.assert_array_equal(as_rows(X, Workers(1)).t_dot(v), rows.t_dot(v))
 
 
 def test_at_most_sixteen_partial_sums(monkeypatch):

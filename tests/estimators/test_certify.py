@@ -153,16 +153,11 @@ class TestRefusals:
 
     @pytest.mark.parametrize("name", ["coef_", "intercept_"])
     def test_a_model_that_is_not_finite_is_no_good_certificate(self, binary, name):
-        """NaN in the model is an error or a gap that no tolerance accepts, never a small one."""
+        """NaN in the model gives a gap that no tolerance accepts, never a small one."""
         X, y = binary
         model = LinearSVC().fit(X, y)
         setattr(model, name, np.full_like(getattr(model, name), np.nan))
-        try:
-            certificate = certify(model, X, y)
-        except ValueError as error:
-            assert name in str(error) or "NaN" in str(error)
-        else:
-            assert not certificate.relative_gap <= 1.0
+        assert not certify(model, X, y).relative_gap <= 1.0
 
 
 class TestTampering:

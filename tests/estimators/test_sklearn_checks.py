@@ -10,7 +10,6 @@ from softmargin import LinearSVC
         LinearSVC(),
         LinearSVC(tol=1e-8),
         LinearSVC(solver="cpa", tol=1e-8),
-        LinearSVC(tol=1e-8, intercept="penalised"),
         LinearSVC(tol=1e-8, n_jobs=2, warm_start=True),
     ]
 )

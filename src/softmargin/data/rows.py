@@ -19,8 +19,10 @@ BLOCK_VALUES = 1 << 19
 MAX_PARTIAL_SUMS = 16
 # Extra memory allowed for partial sums or column splits, as a share of the data.
 EXTRA_MEMORY = 0.1
+# Where memory allows fewer partial sums than this, sparse data are split by columns instead, and summed in one go.
+FEW_PARTIAL_SUMS = 4
 # A column part of a sparse row should hold about this many entries, or walking the rows costs more than the sums.
-ENTRIES_PER_PART = 16
+ENTRIES_PER_PART = 32
 
 
 class Rows(Protocol):
@@ -79,6 +81,7 @@ class Products:
 
     def __init__(self, flat: Flat) -> None:
         self.flat = flat
+        self._column_parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
     def row_blocks(self) -> list[tuple[int, int]]:
@@ -102,28 +105,30 @@ class Products:
         flat = self.flat
         data_bytes = flat.values.nbytes + flat.indices.nbytes
         affordable = int(EXTRA_MEMORY * data_bytes / (8 * max(flat.n_cols, 1)))
+        if affordable < FEW_PARTIAL_SUMS:
+            affordable = 1
         n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), affordable))
         return [([tuple(b) for b in part],) for part in np.array_split(np.array(self.row_blocks), n_groups)]
 
     @cached_property
-    def column_parts(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """(bounds, starts) where X'v is better split by columns: wide sparse data, where partial sums cost too much."""
+    def splits_columns(self) -> bool:
+        """Whether X'v is better split by columns: wide sparse data, where partial sums would cost too much."""
         flat = self.flat
-        if flat.indptr.size == 0 or flat.values.size < BLOCK_VALUES or len(self.groups) >= 4:
-            return None
-        per_row = flat.values.size / flat.n_rows
-        affordable = int(EXTRA_MEMORY * (flat.values.nbytes + flat.indices.nbytes) / (8 * flat.n_rows)) - 1
-        n_parts = min(MAX_PARTIAL_SUMS, int(per_row / ENTRIES_PER_PART), affordable)
-        if n_parts < 2:
-            return None
-        from softmargin.data import _kernels
+        return flat.indptr.size > 0 and flat.values.size >= BLOCK_VALUES and len(self.groups) < FEW_PARTIAL_SUMS
 
-        filled = np.cumsum(np.bincount(flat.indices, minlength=flat.n_cols))
-        inner = np.searchsorted(filled, np.arange(1, n_parts) * (filled[-1] / n_parts)) + 1
-        bounds = np.unique(np.concatenate([[0], inner, [flat.n_cols]])).astype(np.int64)
-        starts = np.empty((flat.n_rows, bounds.size), dtype=np.int64)
-        _kernels.split_columns(flat.indices, flat.indptr, bounds, starts)
-        return bounds, starts
+    def column_parts(self, n_parts: int) -> tuple[np.ndarray, np.ndarray]:
+        """(bounds, starts): column ranges of equal weight, and where each row enters them; kept for the next call."""
+        if n_parts not in self._column_parts:
+            from softmargin.data import _kernels
+
+            flat = self.flat
+            filled = np.cumsum(np.bincount(flat.indices, minlength=flat.n_cols))
+            inner = np.searchsorted(filled, np.arange(1, n_parts) * (filled[-1] / n_parts)) + 1
+            bounds = np.unique(np.concatenate([[0], inner, [flat.n_cols]])).astype(np.int64)
+            starts = np.empty((flat.n_rows, bounds.size), dtype=np.int64)
+            _kernels.split_columns(flat.indices, flat.indptr, bounds, starts)
+            self._column_parts[n_parts] = bounds, starts
+        return self._column_parts[n_parts]
 
     def dot(self, w: np.ndarray, workers: Workers) -> np.ndarray:
         from softmargin.data import _kernels
@@ -137,8 +142,9 @@ class Products:
         from softmargin.data import _kernels
 
         v = np.ascontiguousarray(v, dtype=np.float64)
-        if self.column_parts is not None:
-            return self._t_dot_by_columns(v, workers)
+        n_parts = self._affordable_parts(workers.n_threads) if self.splits_columns else 1
+        if n_parts > 1:
+            return self._t_dot_by_columns(v, n_parts, workers)
 
         def partial_sum(blocks: list[tuple[int, int]]) -> np.ndarray:
             acc = np.zeros(self.flat.n_cols)
@@ -153,20 +159,25 @@ class Products:
             total += part
         return total
 
-    def _t_dot_by_columns(self, v: np.ndarray, workers: Workers) -> np.ndarray:
-        """Every column is summed in row order by one part: the bits do not depend on the parts either."""
+    def _affordable_parts(self, n_threads: int) -> int:
+        """A part for each thread, but not so many that `starts` grows or that a row's share of a part gets short."""
+        flat = self.flat
+        entries = flat.values.size / max(flat.n_rows, 1)
+        extra = EXTRA_MEMORY * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_rows, 1)) - 1
+        return max(1, min(n_threads, int(entries / ENTRIES_PER_PART), int(extra)))
+
+    def _t_dot_by_columns(self, v: np.ndarray, n_parts: int, workers: Workers) -> np.ndarray:
+        """Every column is summed in row order by one thread: the bits do not depend on the number of parts."""
         from softmargin.data import _kernels
 
-        assert self.column_parts is not None
-        bounds, starts = self.column_parts
+        bounds, starts = self.column_parts(n_parts)
         flat = self.flat
         out = np.zeros(flat.n_cols)
 
         def part_sum(part: int, lo: int, hi: int) -> None:
             _kernels.t_dot_columns(flat.values, flat.indices, flat.indptr, starts, v, part, lo, out[lo:hi])
 
-        edges = [(part, int(bounds[part]), int(bounds[part + 1])) for part in range(bounds.size - 1)]
-        workers.map(part_sum, edges)
+        workers.map(part_sum, [(part, int(lo), int(hi)) for part, (lo, hi) in enumerate(pairwise(bounds))])
         return out
 
     def sq_norms(self, workers: Workers) -> np.ndarray:
