@@ -5,6 +5,7 @@ same bits. Between blocks the workers look at a check, which the loop uses for t
 """
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -101,6 +102,28 @@ class Cancel:
     def check(self) -> None:
         if self._event.is_set():
             raise Abandoned
+
+    @contextmanager
+    def on_interrupt(self) -> Iterator[None]:
+        """Inside, the first Ctrl-C sets the switch instead of raising; the second raises as usual.
+
+        So no interrupt is raised inside compiled code, nor between the lines that store a result. Python delivers
+        signals to the main thread only; elsewhere, or where the user has a handler, nothing changes.
+        """
+        usual = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or usual is not signal.default_int_handler:
+            yield
+            return
+
+        def first(_number: int, _frame: Any) -> None:
+            signal.signal(signal.SIGINT, usual)
+            self.set()
+
+        signal.signal(signal.SIGINT, first)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, usual)
 
 
 def thread_count(n_jobs: int | None) -> int:

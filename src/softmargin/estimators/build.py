@@ -33,7 +33,7 @@ def linear_solver(solver: Any) -> Solver:
             known = ", ".join(map(repr, LINEAR_SOLVERS))
             raise SoftmarginError(f"solver={solver!r} is unknown: choose one of {known}, or give a solver object.")
         return LINEAR_SOLVERS[solver]()
-    if not all(callable(getattr(solver, name, None)) for name in _SOLVER_METHODS):
+    if isinstance(solver, type) or not all(callable(getattr(solver, name, None)) for name in _SOLVER_METHODS):
         known = ", ".join(map(repr, LINEAR_SOLVERS))
         raise SoftmarginError(
             f"solver={solver!r} is neither a name ({known}) nor a solver object such as softmargin.OCAS()."
@@ -69,6 +69,7 @@ def solve_all(
     n_threads: int,
     *,
     starts: Sequence[Any] | None = None,
+    cancel: Cancel | None = None,
     observers: Callable[[int], Sequence[Observer]] = lambda k: (),
 ) -> list[Result]:
     """One result for each of `targets` (signed weights of the sub-problems) over one copy of the rows.
@@ -78,7 +79,7 @@ def solve_all(
     """
     n_tasks = len(targets)
     n_outer = min(n_threads, n_tasks)
-    cancel = Cancel()
+    cancel = cancel or Cancel()
     clock = Clock()
     waiting = n_tasks
 

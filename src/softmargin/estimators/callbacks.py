@@ -10,7 +10,10 @@ from softmargin.core.trace import Observer, Record
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    FRAMES_TO_CALLER = 3  # from `fit` to the user's line: the decorator adds a frame
 except ImportError:  # scikit-learn < 1.9
+    FRAMES_TO_CALLER = 2
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""

@@ -48,7 +48,9 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Certif
     coef = np.atleast_2d(estimator.coef_)
     if coef.shape[1] != X.shape[1]:
         raise SoftmarginError(f"X has {X.shape[1]} features, but the model was trained with {coef.shape[1]}.")
-    targets = validation.signed_weights(classes, codes, estimator.class_weight, sample_weight)
+    targets = validation.signed_weights(
+        classes, codes, estimator.class_weight, sample_weight, rest_unweighted=isinstance(estimator, SklearnLinearSVC)
+    )
     intercepts = np.broadcast_to(np.ravel(estimator.intercept_), (len(targets),))
     with one_blas_thread():
         workers = Workers(1)

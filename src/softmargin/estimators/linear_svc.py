@@ -13,13 +13,13 @@ from softmargin.core.progress import ProgressLine
 from softmargin.core.result import Certificate, Result
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
-from softmargin.core.threads import Workers, one_blas_thread, thread_count
+from softmargin.core.threads import Cancel, Workers, one_blas_thread, thread_count
 from softmargin.core.trace import Observer
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.build import LinearSetting, fingerprint, linear_solver, solve_all
-from softmargin.estimators.callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin, with_callbacks
 from softmargin.estimators.warnings import ConvergenceWarning
 
 
@@ -70,7 +70,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     dual_ : ndarray of shape (n_rows,) or (n_rows, n_classes)
         The dual vector alpha behind the bound.
     status_ : Status
-        How the fit ended (for several sub-problems: the first that did not reach its goal, if any).
+        How the fit ended (for several sub-problems: the worst of their endings).
     trace_ : Trace or list of Trace
         Primal, bound, planes and passes over iterations and seconds.
     n_iter_ : int
@@ -145,7 +145,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         bridge = CallbackBridge.of(self, X, y, sample_weight, len(targets), self.max_iter)
         lines = self._progress_lines(classes, len(targets), stop.tol)
 
-        with one_blas_thread():
+        cancel = Cancel()
+        with cancel.on_interrupt(), one_blas_thread():
             workers = Workers(n_threads)
             rows = as_rows(X, workers)
             starts = self._starts(rows, targets, setting, classes)
@@ -163,7 +164,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 return found
 
             self.classes_ = classes  # a callback may look at the model while it is being trained
-            results = solve_all(solver, setting, rows, targets, stop, n_threads, starts=starts, observers=observers)
+            results = solve_all(
+                solver, setting, rows, targets, stop, n_threads, starts=starts, cancel=cancel, observers=observers
+            )
             self._store(results, classes)
             self._keep_state(results, rows, targets, setting)
             workers.close()
@@ -172,10 +175,10 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             line.close(str(result.status))
         if bridge is not None:
             bridge.close(self.coef_, self.intercept_)
-        if self.status_ is Status.INTERRUPTED:
+        if cancel.is_set:
             raise KeyboardInterrupt
         if not self.status_.reached_goal and self.status_ is not Status.STOPPED:
-            warnings.warn(_convergence_message(self, stop), ConvergenceWarning, stacklevel=2)
+            warnings.warn(_convergence_message(self, stop), ConvergenceWarning, stacklevel=FRAMES_TO_CALLER)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -220,7 +223,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.intercept_ = np.array([result.solution.b for result in results])
         self.certificates_ = [result.certificate for result in results]
         self.certificate_ = Certificate.combine(self.certificates_)
-        self.status_ = next((r.status for r in results if not r.status.reached_goal), results[0].status)
+        self.status_ = max((result.status for result in results), key=_SEVERITY.index)
         self.n_iter_ = max(result.counts["iterations"] for result in results)
         self.seconds_ = {name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds}
         self.trace_: Any = [result.trace for result in results]
@@ -247,6 +250,20 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return [setting.start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
+# The endings of sub-problems, from the best to the one that the user must hear of first.
+_SEVERITY = [
+    Status.OPTIMAL,
+    Status.TARGET,
+    Status.STATIONARY,
+    Status.STOPPED,
+    Status.STALLED,
+    Status.UNCONFIRMED,
+    Status.MAX_ITER,
+    Status.MAX_SECONDS,
+    Status.INTERRUPTED,
+]
+
+
 def linear_setting(estimator: Any) -> LinearSetting:
     """C and the kind of intercept of a LinearSVC, checked."""
     C = validation.positive_number(estimator.C, "C")
@@ -263,7 +280,7 @@ def linear_setting(estimator: Any) -> LinearSetting:
 def _convergence_message(estimator: LinearSVC, stop: Stop) -> str:
     """What was reached, what it bounds, and what to change."""
     gap = estimator.certificate_.relative_gap
-    what = "relative duality gap" if stop.rule == "relative_gap" else f"'{stop.rule}' stop rule's relative gap"
+    goal = f"tol={stop.tol:g}" if stop.rule == "relative_gap" else f"tol={stop.tol:g} is for the rule {stop.rule!r}"
     advice = {
         Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
         Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
@@ -271,7 +288,7 @@ def _convergence_message(estimator: LinearSVC, stop: Stop) -> str:
         Status.UNCONFIRMED: "raise tol, or scale the features",
     }[estimator.status_]
     return (
-        f"{estimator.status_} The {what} is {gap:.2g} (tol={stop.tol:g}): the objective is at most "
+        f"{estimator.status_} The relative duality gap is {gap:.2g} ({goal}): the objective is at most "
         f"{100 * max(gap, 0.0):.2g} % of its value above the optimum. To get closer, {advice}; "
         "warm_start=True and another fit continue from here. Features on similar scales (StandardScaler, MaxAbsScaler) "
         "need fewer iterations."

@@ -50,10 +50,12 @@ def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     """sample_weight as float64, ones if None."""
     if sample_weight is None:
         return np.ones(n_rows)
-    if isinstance(sample_weight, Real):
-        weights = np.full(n_rows, float(sample_weight))
-    else:
+    try:
         weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SoftmarginError(f"sample_weight must hold one number a row: {error}.") from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):
         raise SoftmarginError(
             f"sample_weight has shape {weights.shape}, but there are {n_rows} rows: give one weight a row. "
@@ -86,20 +88,30 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, wei
     strangers = [key for key in class_weight if key not in known]
     if strangers:
         raise SoftmarginError(f"class_weight names classes that are not in y: {strangers}. Classes: {list(known)}.")
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
+    try:
+        factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
+    except (TypeError, ValueError) as error:
+        raise SoftmarginError(f"class_weight={class_weight!r} must give a number for each class: {error}.") from error
     if not np.isfinite(factors).all() or (factors < 0).any():
         raise SoftmarginError(f"class_weight={class_weight!r} must hold finite numbers of at least 0.")
     return factors
 
 
-def signed_weights(classes: np.ndarray, codes: np.ndarray, class_weight: Any, sample_weight: Any) -> list[np.ndarray]:
-    """v = s * y of each sub-problem: one for two classes, one class against the rest for more."""
-    weights = row_weights(sample_weight, codes.size)
-    weights = weights * class_weights(class_weight, classes, codes, weights)[codes]
+def signed_weights(
+    classes: np.ndarray, codes: np.ndarray, class_weight: Any, sample_weight: Any, rest_unweighted: bool = False
+) -> list[np.ndarray]:
+    """v = s * y of each sub-problem: one for two classes, one class against the rest for more.
+
+    `rest_unweighted=True` is LIBLINEAR's reading of class weights for more than two classes: in each sub-problem only
+    the rows of the one class get their factor.
+    """
+    base = row_weights(sample_weight, codes.size)
+    weights = base * class_weights(class_weight, classes, codes, base)[codes]
     mass = np.bincount(codes, weights, minlength=classes.size)
     if np.count_nonzero(mass) < 2:
         raise SoftmarginError(
             "all rows with positive weights have the same class: give at least two classes a positive weight."
         )
     positives = [1] if classes.size == 2 else range(classes.size)
-    return [np.where(codes == k, weights, -weights) for k in positives]
+    rest = base if rest_unweighted and classes.size > 2 else weights
+    return [np.where(codes == k, weights, -rest) for k in positives]

@@ -48,7 +48,12 @@ class ConvergenceDisplay:
                 2, len(keys), figsize=(5.2 * len(keys), 6), sharex="col", squeeze=False, layout="constrained"
             )
         else:
-            axes = np.asarray(ax, dtype=object).reshape(2, len(keys))
+            axes = np.asarray(ax, dtype=object)
+            if axes.size != 2 * len(keys):
+                raise ValueError(
+                    f"ax must hold {2 * len(keys)} axes for against={against!r}, but it holds {axes.size}."
+                )
+            axes = axes.reshape(2, len(keys))
             figure = axes[0, 0].figure
         for column, key in enumerate(keys):
             self._plot_column(axes[:, column], key, first=column == 0)

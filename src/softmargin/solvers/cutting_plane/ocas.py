@@ -21,12 +21,20 @@ Departs from the paper: C multiplies a sum; planes that stay idle are dropped; w
 instead of a point (free intercept) the plane is put at or beyond its far end, so that it cuts off w_t.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from numbers import Real
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.linalg import vectors
 from softmargin.problems.base import RiskProblem
 from softmargin.solvers.cutting_plane.planes import move, towards
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState, advance, solve_over_planes
+
+# A line this short beside its ends is mostly rounding. A step of length k on it moves the outputs by k times that
+# rounding, so k is limited such that they stay good to ten digits.
+SHORT_LINE = 1e-6
+LONGEST_STEP = 1e-10 / math.ulp(1.0)
 
 
 @dataclass(frozen=True)
@@ -44,12 +52,21 @@ class OCAS(CuttingPlaneSolver):
     mixing: float = 0.1
     stopping: str = "relative_gap"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.mixing, Real) or isinstance(self.mixing, bool) or not 0 < self.mixing <= 1:
+            raise SoftmarginError(
+                f"mixing={self.mixing!r} must be a number above 0 and at most 1 (the paper uses 0.1)."
+            )
+
     def step(self, problem: RiskProblem, state: PlaneState) -> PlaneState:
         reduced = solve_over_planes(problem, state)
         best, planes, workers = state.best, reduced.planes, problem.workers
         line = towards(best, reduced.point, workers)
         A0, B0 = planes.inner(line, line), planes.inner(best, line)
         found = problem.minimise_along(best.f, line.f, A0, B0)  # eq. (7)
+        is_short = SHORT_LINE**2 * max(planes.inner(best, best), reduced.sq_norm) > A0
+        if is_short and found.k > LONGEST_STEP:
+            found = replace(found, k=LONGEST_STEP, lo=LONGEST_STEP, hi=LONGEST_STEP)
         primal = state.primal
         new_best = best
         if found.k > 0.0:
