@@ -348,7 +348,7 @@ class TestInterrupt:
             model.fit(X, y)
         assert model.status_ is Status.INTERRUPTED
         assert_certified(model, X, y)
-        assert model.certificates_[0].relative_gap <= 1e-3
+        assert min(certificate.relative_gap for certificate in model.certificates_) <= 1e-3  # one class was done
 
     def test_before_the_first_iteration(self, binary):
         X, y = binary

@@ -1,11 +1,14 @@
 """The updated factor against numpy.linalg.cholesky of the current set."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softmargin.linalg import _cholesky as chol
+from softmargin.linalg.cholesky import Factor
 
 
 def positive_definite(n, seed, condition=1e3):
@@ -14,70 +17,85 @@ def positive_definite(n, seed, condition=1e3):
     return (Q * np.geomspace(1.0, 1.0 / condition, n)) @ Q.T
 
 
-def append(A, R, members, k, carried):
-    n = len(members)
-    y = A[members, k].copy()
-    chol.solve_lower(R, n, y)
-    pivot = A[k, k] - y @ y
-    chol.append_row(R, n, y, pivot)
-    carried[n] = (1.0 - y @ carried[:n]) / R[n, n]
-    members.append(k)
+def append(A, factor, k, b):
+    y = factor.forward(A[factor.members, k])
+    factor.append(k, y, A[k, k] - y @ y, b)
+
+
+def check(A, factor, b):
+    """Assert that both solves and the carried vector are those of the factor of A[S, S]."""
+    S = factor.members
+    if S.size == 0:
+        return
+    lower = np.linalg.cholesky(A[np.ix_(S, S)])
+    identity = np.eye(S.size)
+    forward = np.column_stack([factor.forward(column.copy()) for column in identity])
+    backward = np.column_stack([factor.backward(column.copy()) for column in identity])
+    np.testing.assert_allclose(lower @ forward, identity, atol=1e-11)
+    np.testing.assert_allclose(lower.T @ backward, identity, atol=1e-11)
+    np.testing.assert_allclose(lower @ factor.carried, b[S], atol=1e-11)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     moves=st.lists(st.tuples(st.booleans(), st.integers(0, 10**6)), min_size=1, max_size=120),
+    filled=st.integers(0, 17),
     seed=st.integers(0, 5),
 )
-def test_replayed_appends_and_deletes_match_numpy(moves, seed):
+def test_replayed_appends_and_deletes_match_numpy(moves, filled, seed):
     size = 17
     A = positive_definite(size, seed)
-    R = np.full((size, size), np.nan)  # what the factor does not own must not be read
-    carried = np.full(size, np.nan)
-    members: list[int] = []
+    b = np.random.default_rng(seed).normal(size=size)
+    factor = Factor()
+    if filled:
+        S = np.arange(filled)[::-1]
+        factor.refill(S, A[np.ix_(S, S)], b[S], 1e-14)
+        assert factor.members.tolist() == S.tolist()
     for grow, number in moves:
-        outside = [k for k in range(size) if k not in members]
-        if outside and (grow or not members):
-            append(A, R, members, outside[number % len(outside)], carried)
+        outside = [k for k in range(size) if k not in factor.members]
+        if outside and (grow or not factor.order):
+            append(A, factor, outside[number % len(outside)], b[outside[number % len(outside)]])
         else:
-            p = number % len(members)
-            chol.delete_row(R, len(members), p, carried)
-            del members[p]
-        n = len(members)
-        if n:
-            lower = np.linalg.cholesky(A[np.ix_(members, members)])
-            np.testing.assert_allclose(np.triu(R[:n, :n]), lower.T, atol=1e-12)
-            np.testing.assert_allclose(np.triu(R[:n, :n]).T @ carried[:n], np.ones(n), atol=1e-10)
+            factor.delete(number % factor.order)
+        check(A, factor, b)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 40])
-def test_solves_invert_the_factor(n):
+def test_appending_enlarges_the_factor():
+    A = positive_definite(90, seed=1)
+    factor = Factor()
+    for k in range(90):
+        append(A, factor, k, 1.0)
+    check(A, factor, np.ones(90))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40, 150])
+def test_solves_invert_the_matrix_in_place(n):
     A = positive_definite(n, seed=n)
-    R = np.full((n + 3, n + 3), np.nan)
-    R[:n, :n] = np.triu(np.linalg.cholesky(A).T) + np.tril(np.full((n, n), np.nan), -1)
+    factor = Factor()
+    factor.refill(np.arange(n), A.copy(), np.ones(n), 1e-14)
     b = np.random.default_rng(n).normal(size=n)
     x = b.copy()
-    chol.solve_lower(R, n, x)
-    chol.solve_upper(R, n, x)
-    np.testing.assert_allclose(A @ x, b, atol=1e-12)
+    assert np.shares_memory(factor.forward(x), x)
+    assert np.shares_memory(factor.backward(x), x)
+    np.testing.assert_allclose(A @ x, b, atol=1e-11)
 
 
-def test_delete_without_a_carried_vector():
-    A = positive_definite(6, seed=0)
-    R = np.linalg.cholesky(A).T.copy()
-    chol.delete_row(R, 6, 2, np.empty(0))
-    rest = [0, 1, 3, 4, 5]
-    np.testing.assert_allclose(np.triu(R[:5, :5]), np.linalg.cholesky(A[np.ix_(rest, rest)]).T, atol=1e-13)
-
-
-def test_factorise_leaves_dependent_rows_out():
-    rng = np.random.default_rng(3)
-    rows = rng.normal(size=(4, 9))
-    rows = np.vstack([rows[0], rows[0], np.zeros(9), rows[1], rows[0] + rows[1], rows[2], rows[3]])
+@pytest.mark.parametrize("n", [3, 20, 100, 300])
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.7, 1.0])
+def test_refill_ends_before_the_first_dependent_row(n, place):
+    rng = np.random.default_rng(n)
+    j = int(place * (n - 1))
+    rows = rng.normal(size=(n, 2 * n))
+    rows[j] = rows[0] - rows[j - 1] if j > 1 else rows[0] * j
     A = rows @ rows.T
-    R = np.empty((7, 7))
-    kept = np.empty(7, np.int64)
-    n = chol.factorise(A, R, kept, 1e-12)
-    assert kept[:n].tolist() == [0, 3, 5, 6]
-    expected = np.linalg.cholesky(A[np.ix_(kept[:n], kept[:n])])
-    np.testing.assert_allclose(np.triu(R[:n, :n]), expected.T, atol=1e-12)
+    for lowered in (0.0, 0.5):  # singular, then indefinite
+        A[j, j] -= lowered
+        factor = Factor()
+        factor.refill(np.arange(n), A.copy(), np.ones(n), 1e-12)
+        assert factor.order == j
+        check(A, factor, np.ones(n))
+
+
+def test_importing_does_not_import_numba():
+    code = "import sys, softmargin.linalg.cholesky; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
