@@ -243,6 +243,18 @@ def test_many_rows_in_every_order(order):
     assert constant + c @ f == pytest.approx(value, rel=1e-11)
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_guess_changes_the_time_not_the_minimum(order):
+    f, df, v = large_problem(np.random.default_rng(8), order)
+    for weights in (v, np.sign(v)):  # equal weights make a flat piece of the derivative
+        b, value = ls.best_intercept(f, weights, SERIAL)
+        for guess in (b, b + 1e-12, b + 1e-3, b - 1e3):
+            assert ls.best_intercept(f, weights, SERIAL, guess)[1] == pytest.approx(value, rel=1e-12)
+        k, lo, hi, _ = ls.minimise_along_free(f, df, weights, 1.0, -0.1, 1e-5, SERIAL)
+        guessed = ls.minimise_along_free(f, df, weights, 1.0, -0.1, 1e-5, SERIAL, guess=b)
+        assert guessed[:3] == pytest.approx((k, lo, hi), rel=2e-2)
+
+
 def test_the_number_of_threads_does_not_change_a_bit():
     f, _, v = large_problem(np.random.default_rng(4), "random")
     outs = []
@@ -292,7 +304,7 @@ def test_the_free_search_takes_few_probes(monkeypatch):
     f, df, v = large_problem(np.random.default_rng(7), "random", n=20_000)
     probes = []
     best = ls._Intercepts.best
-    monkeypatch.setattr(ls._Intercepts, "best", lambda self, k: probes.append(k) or best(self, k))
+    monkeypatch.setattr(ls._Intercepts, "best", lambda self, k, guess: probes.append(k) or best(self, k, guess))
     for A0 in (1e-2, 1.0, 1e2, 1e4):
         ls.minimise_along_free(f, df, v, A0, 0.0, 1e-2, SERIAL)
     assert len(probes) <= 4 * 9

@@ -36,11 +36,15 @@ class Pattern:
 
 @dataclass(frozen=True)
 class LineMinimum:
-    """The best point k found on a line, and a bracket [lo, hi] of the exact minimiser (lo = hi = k if exact)."""
+    """The best point k found on a line, and a bracket [lo, hi] of the exact minimiser (lo = hi = k if exact).
+
+    `hint` is what the search knows about k that makes `risk` there cheaper (the intercept), or None.
+    """
 
     k: float
     lo: float
     hi: float
+    hint: Any = None
 
 
 class RiskProblem(Protocol):
@@ -68,8 +72,8 @@ class RiskProblem(Protocol):
         """f = X w: an iteration's one product with X."""
         ...
 
-    def risk(self, f: np.ndarray) -> float:
-        """R, at the best intercept where that is free."""
+    def risk(self, f: np.ndarray, hint: Any = None) -> float:
+        """R, at the best intercept where that is free; a hint may save time and never changes more than rounding."""
         ...
 
     def pattern(self, f: np.ndarray) -> Pattern:

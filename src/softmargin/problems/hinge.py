@@ -75,9 +75,9 @@ class Hinge:
             a = np.append(a, self.intercept_scaling * c.sum())
         return a
 
-    def risk(self, f: np.ndarray) -> float:
+    def risk(self, f: np.ndarray, hint: float | None = None) -> float:
         if self.intercept == "free":
-            return line_search.best_intercept(f, self.signed_weights, self.workers)[1]
+            return line_search.best_intercept(f, self.signed_weights, self.workers, guess=hint)[1]
         return line_search.risk(f, self.signed_weights, self.workers)
 
     def pattern(self, f: np.ndarray) -> Pattern:
@@ -96,8 +96,8 @@ class Hinge:
     def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float) -> LineMinimum:
         v, C = self.signed_weights, self.C
         if self.intercept == "free":
-            k, lo, hi, _ = line_search.minimise_along_free(f, df, v, A0, B0, C, self.workers)
-            return LineMinimum(k, lo, hi)
+            k, lo, hi, b = line_search.minimise_along_free(f, df, v, A0, B0, C, self.workers)
+            return LineMinimum(k, lo, hi, hint=b)
         k = line_search.minimise_along(f, df, v, A0, B0, C, self.workers)
         return LineMinimum(k, k, k)
 

@@ -22,12 +22,12 @@ instead of a point (free intercept) the plane is put at or beyond its far end, s
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.linalg import vectors
-from softmargin.problems.base import RiskProblem
+from softmargin.problems.base import LineMinimum, RiskProblem
 from softmargin.solvers.cutting_plane.planes import move, towards
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState, advance, solve_over_planes
 
@@ -66,12 +66,12 @@ class OCAS(CuttingPlaneSolver):
         found = problem.minimise_along(best.f, line.f, A0, B0)  # eq. (7)
         is_short = SHORT_LINE**2 * max(planes.inner(best, best), reduced.sq_norm) > A0
         if is_short and found.k > LONGEST_STEP:
-            found = replace(found, k=LONGEST_STEP, lo=LONGEST_STEP, hi=LONGEST_STEP)
+            found = LineMinimum(LONGEST_STEP, LONGEST_STEP, LONGEST_STEP)
         primal = state.primal
         new_best = best
         if found.k > 0.0:
             candidate = move(best, found.k, line, workers)
-            value = 0.5 * planes.inner(candidate, candidate) + problem.C * problem.risk(candidate.f)
+            value = 0.5 * planes.inner(candidate, candidate) + problem.C * problem.risk(candidate.f, found.hint)
             if value < primal:
                 new_best, primal = candidate, value
         k_mixed = found.k + self.mixing * (1.0 - found.k)  # eq. (8) along the line, where w_t is at k = 1
