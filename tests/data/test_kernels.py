@@ -126,18 +126,6 @@ def test_columns_in_parts(types, bounds):
         np.testing.assert_array_equal(acc, 1.0 + expected[lo:hi])
 
 
-@pytest.mark.parametrize("types", TYPES, ids=lambda t: np.dtype(t[0]).name)
-def test_is_sorted(types):
-    indptr = np.array([0, 0, 3, 4, 4, 24], dtype=types[2])
-    indices = np.concatenate([[0, 5, 9], [2], np.arange(20)]).astype(types[1])
-    assert _kernels.is_sorted(indices, indptr)
-    for position, column in [(1, 0), (2, 4), (4, 1), (23, 18), (23, 0)]:
-        wrong = indices.copy()
-        wrong[position] = column
-        assert not _kernels.is_sorted(wrong, indptr)
-    assert _kernels.is_sorted(indices[:0], np.zeros(4, dtype=types[2]))
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("d", [5, 800])
 def test_as_ordinary_python(layout, d):

@@ -127,10 +127,11 @@ def zero_piece(t, w, slope, curve, lo, hi):
     m = np.uint64(t.size)
     state = np.uint64(1)
     while m > 0:
-        # any regular choice of pivots has a quadratic worst case
-        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-        a = t[(state >> np.uint64(43)) % m]
-        b = t[(state >> np.uint64(22) & np.uint64(2097151)) % m]
+        # any regular choice of pivots has a quadratic worst case; a generator of 31 bits does not overflow
+        state = (state * np.uint64(1103515245) + np.uint64(12345)) & np.uint64(0x7FFFFFFF)
+        a = t[(state >> np.uint64(7)) % m]
+        state = (state * np.uint64(1103515245) + np.uint64(12345)) & np.uint64(0x7FFFFFFF)
+        b = t[(state >> np.uint64(7)) % m]
         c = t[m >> np.uint64(1)]
         pivot = max(min(a, b), min(max(a, b), c))
         below = 0.0
