@@ -115,7 +115,7 @@ def test_both_forms_of_planes_give_the_same_iterates():
     origin = slopes.origin(problem)
     from dataclasses import replace
 
-    as_slopes = replace(as_outputs, planes=slopes.add(problem, origin.f), best=origin)
+    as_slopes = replace(as_outputs, planes=slopes.add(problem, problem.pattern(origin.f)), best=origin)
     for _ in range(10):
         as_outputs = OCAS().step(problem, as_outputs)
         as_slopes = OCAS().step(problem, as_slopes)

@@ -18,6 +18,17 @@ def difference(x: np.ndarray, y: np.ndarray, workers: Any) -> np.ndarray:
     return out
 
 
+def change(x: np.ndarray, before: np.ndarray, workers: Any) -> tuple[np.ndarray, int]:
+    """x - before, and in how many entries they differ."""
+    out = np.empty_like(x)
+
+    def block(lo: int, hi: int) -> int:
+        np.subtract(x[lo:hi], before[lo:hi], out=out[lo:hi])
+        return int(np.count_nonzero(out[lo:hi] != 0.0))  # of bools: several times faster than of floats
+
+    return out, sum(workers.map(block, _blocks(x.size)))
+
+
 def add_scaled(x: np.ndarray, k: float, d: np.ndarray, workers: Any) -> np.ndarray:
     """x + k d."""
     out = np.empty_like(x)

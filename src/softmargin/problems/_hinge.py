@@ -4,6 +4,9 @@ The searches are those of `line_search`; t_i are the breakpoints of a derivative
 loops over whole arrays, and writes into arrays it is given: slices, allocations and calls between compiled
 functions would take long to compile.
 
+A loop that writes an array never adds up at the same time: whether the compiler's fast version of such a loop runs
+depends on where the arrays lie in memory, and the two versions add in different orders.
+
 Arrays are float64 and contiguous, row numbers int64.
 """
 
@@ -23,13 +26,13 @@ def risk(f, v):
 
 
 @compiled(sums=True)
-def pattern(f, v, out):
-    """out_i = -v_i where the hinge is positive, else 0; returns the sum of |out_i|."""
+def pattern(f, df, k, v, out):
+    """out_i = -v_i where the hinge at f + k df is positive, else 0; returns the sum of |out_i|."""
+    for i in range(f.size):
+        out[i] = -v[i] if abs(v[i]) - v[i] * (f[i] + k * df[i]) > 0.0 else 0.0
     constant = 0.0
     for i in range(f.size):
-        c = -v[i] if abs(v[i]) - v[i] * f[i] > 0.0 else 0.0
-        out[i] = c
-        constant += abs(c)
+        constant += abs(out[i])
     return constant
 
 
@@ -39,20 +42,22 @@ def strict_pattern(f, v, b, out):
 
     Returns the number of these rows, and the sums of out_i and |out_i| over the others and of |v_i| over all.
     """
+    for i in range(f.size):
+        t = (1.0 if v[i] > 0.0 else -1.0) - f[i]
+        active = t > b if v[i] > 0.0 else t < b
+        c = -v[i] if active else 0.0
+        out[i] = np.nan if (t == b) & (v[i] != 0.0) else c
     n_ties = 0
     balance = 0.0
     constant = 0.0
     weight = 0.0
     for i in range(f.size):
-        t = (1.0 if v[i] > 0.0 else -1.0) - f[i]
-        active = t > b if v[i] > 0.0 else t < b
-        c = -v[i] if active else 0.0
+        tied = out[i] != out[i]
+        c = 0.0 if tied else out[i]
+        n_ties += 1 if tied else 0
         balance += c
         constant += abs(c)
         weight += abs(v[i])
-        tied = (t == b) & (v[i] != 0.0)
-        n_ties += 1 if tied else 0
-        out[i] = np.nan if tied else c
     return n_ties, balance, constant, weight
 
 
@@ -62,16 +67,16 @@ def scan_steps(f, df, v, lo, hi, t, inside):
 
     Returns how many, and the sum of q_i = v_i df_i over the other active rows.
     """
+    for i in range(f.size):
+        present = v[i] * df[i] != 0.0
+        # np.divide: the operator would test for zero and stop the loop from being vectorised
+        ti = np.divide((1.0 if v[i] > 0.0 else -1.0) - f[i], df[i] if present else 1.0)
+        t[i] = ti if present else np.inf  # rows without weight have no breakpoint
     sum_q = 0.0
     for i in range(f.size):
         q = v[i] * df[i]
-        present = q != 0.0
-        # np.divide: the operator would test for zero and stop the loop from being vectorised
-        ti = np.divide((1.0 if v[i] > 0.0 else -1.0) - f[i], df[i] if present else 1.0)
-        ti = ti if present else np.inf  # rows without weight have no breakpoint
-        active = ti >= hi if q > 0.0 else ti <= lo
+        active = t[i] >= hi if q > 0.0 else t[i] <= lo
         sum_q += q if active else 0.0
-        t[i] = ti
     m = np.uint64(0)  # unsigned: an index that cannot be negative needs no test
     for i in range(f.size):
         inside[m] = i
@@ -85,17 +90,17 @@ def scan_intercepts(f, df, v, k, reference, lo, hi, t, inside):
 
     Returns how many, and the sums of v, v df and v (t - reference) over the other active rows.
     """
+    for i in range(f.size):
+        t[i] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k * df[i]) if v[i] != 0.0 else np.inf
     sum_v = 0.0
     sum_vdf = 0.0
     sum_vt = 0.0
     for i in range(f.size):
-        ti = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k * df[i])
-        active = ti >= hi if v[i] > 0.0 else ti <= lo
+        active = t[i] >= hi if v[i] > 0.0 else t[i] <= lo
         x = v[i] if active else 0.0
         sum_v += x
         sum_vdf += x * df[i]
-        sum_vt += x * (ti - reference)
-        t[i] = ti if v[i] != 0.0 else np.inf
+        sum_vt += x * (t[i] - reference if active else 0.0)
     m = np.uint64(0)
     for i in range(f.size):
         inside[m] = i

@@ -76,8 +76,8 @@ class RiskProblem(Protocol):
         """R, at the best intercept where that is free; a hint may save time and never changes more than rounding."""
         ...
 
-    def pattern(self, f: np.ndarray) -> Pattern:
-        """The cutting plane at f."""
+    def pattern(self, f: np.ndarray, df: np.ndarray | None = None, k: float = 0.0) -> Pattern:
+        """The cutting plane at f, or at f + k df."""
         ...
 
     def slope(self, c: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ import numpy as np
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Rows
+from softmargin.linalg import vectors
 from softmargin.problems import line_search
 from softmargin.problems.base import LineMinimum, Pattern
 
@@ -80,14 +81,15 @@ class Hinge:
             return line_search.best_intercept(f, self.signed_weights, self.workers, guess=hint)[1]
         return line_search.risk(f, self.signed_weights, self.workers)
 
-    def pattern(self, f: np.ndarray) -> Pattern:
+    def pattern(self, f: np.ndarray, df: np.ndarray | None = None, k: float = 0.0) -> Pattern:
         c = np.empty(self.n_outputs)
         row, fraction = -1, 0.0
         if self.intercept == "free":
+            f = f if df is None else vectors.add_scaled(f, k, df, self.workers)
             b, _ = line_search.best_intercept(f, self.signed_weights, self.workers)
             constant, row, fraction = line_search.balanced_pattern(f, self.signed_weights, b, self.workers, c)
         else:
-            constant = line_search.pattern(f, self.signed_weights, self.workers, c)
+            constant = line_search.pattern(f, self.signed_weights, self.workers, c, df, k)
         active = c != 0.0
         if row >= 0:
             active[row] = False

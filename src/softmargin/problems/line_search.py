@@ -66,11 +66,18 @@ def risk(f: np.ndarray, v: np.ndarray, workers: RowWorkers) -> float:
     return fsum(workers.map(lambda lo, hi: _hinge.risk(f[lo:hi], v[lo:hi]), row_blocks(f.size)))
 
 
-def pattern(f: np.ndarray, v: np.ndarray, workers: RowWorkers, out: np.ndarray) -> float:
-    """Coefficients c of the plane at f into `out`; returns the constant e: R >= <c, .> + e, equal at f."""
+def pattern(
+    f: np.ndarray, v: np.ndarray, workers: RowWorkers, out: np.ndarray, df: np.ndarray | None = None, k: float = 0.0
+) -> float:
+    """Coefficients c of the plane at f + k df into `out`; returns its constant e: R >= <c, .> + e, equal there."""
     from softmargin.problems import _hinge
 
-    return fsum(workers.map(lambda lo, hi: _hinge.pattern(f[lo:hi], v[lo:hi], out[lo:hi]), row_blocks(f.size)))
+    step = f if df is None else df
+
+    def block(lo: int, hi: int) -> float:
+        return _hinge.pattern(f[lo:hi], step[lo:hi], k, v[lo:hi], out[lo:hi])
+
+    return fsum(workers.map(block, row_blocks(f.size)))
 
 
 def best_intercept(

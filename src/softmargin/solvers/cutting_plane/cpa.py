@@ -41,4 +41,4 @@ class CPA(CuttingPlaneSolver):
         value = 0.5 * reduced.sq_norm + problem.C * problem.risk(point.f)
         best, primal = (point, value) if value < state.primal else (state.best, state.primal)
         violation = (value - reduced.value) / problem.scale  # line 9: both sides times C, less 1/2 |w|^2
-        return advance(problem, state, reduced, best, primal, violation, point.f)
+        return advance(problem, state, reduced, best, primal, violation, problem.pattern(point.f))

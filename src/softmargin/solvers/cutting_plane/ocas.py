@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from numbers import Real
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.linalg import vectors
 from softmargin.problems.base import LineMinimum, RiskProblem
 from softmargin.solvers.cutting_plane.planes import move, towards
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState, advance, solve_over_planes
@@ -76,6 +75,6 @@ class OCAS(CuttingPlaneSolver):
                 new_best, primal = candidate, value
         k_mixed = found.k + self.mixing * (1.0 - found.k)  # eq. (8) along the line, where w_t is at k = 1
         k_mixed = max(k_mixed, found.hi) if found.k <= 1.0 else min(k_mixed, found.lo)
-        f_mixed = vectors.add_scaled(best.f, k_mixed, line.f, workers)
         violation = (primal - reduced.value) / problem.scale
-        return advance(problem, state, reduced, new_best, primal, violation, f_mixed)
+        pattern = problem.pattern(best.f, line.f, k_mixed)
+        return advance(problem, state, reduced, new_best, primal, violation, pattern)

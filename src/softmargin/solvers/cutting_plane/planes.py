@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.linalg import vectors
-from softmargin.problems.base import RiskProblem
+from softmargin.problems.base import Pattern, RiskProblem
 
 FIRST_CAPACITY = 64
 # A slope is computed afresh when more than this share of the plane's rows changed, and at the latest after this many
@@ -38,10 +38,14 @@ class Point:
 
 @dataclass(frozen=True)
 class _Latest:
-    """The last plane in full: its coefficients c, its slope a = X'c, and how many differences led to it."""
+    """The last plane in full: its coefficients c, its slope a = X'c, and how many differences led to it.
+
+    `size` is the number of rows that the slope had when it was last computed afresh.
+    """
 
     c: np.ndarray
     slope: np.ndarray
+    size: int
     age: int
 
 
@@ -91,9 +95,8 @@ class Planes:
     def constants(self) -> np.ndarray:
         return self._store.constants[: len(self)]
 
-    def add(self, problem: RiskProblem, f: np.ndarray) -> "Planes":
-        """With the plane that touches R at the outputs f."""
-        pattern = problem.pattern(f)
+    def add(self, problem: RiskProblem, pattern: Pattern) -> "Planes":
+        """With one more plane, given by its pattern."""
         latest = self._slope(problem, pattern.c)
         if self.as_outputs:
             vector, left = problem.outputs(latest.slope), pattern.c
@@ -117,10 +120,10 @@ class Planes:
         """X'c, by the difference to the last plane where that touches fewer rows."""
         last = self._latest
         if last is not None and last.age < MAX_DIFFERENCES:
-            change = vectors.difference(c, last.c, problem.workers)
-            if np.count_nonzero(change) <= CHANGED_SHARE * np.count_nonzero(c):
-                return _Latest(c, last.slope + problem.slope(change), last.age + 1)
-        return _Latest(c, problem.slope(c), 0)
+            change, n_changed = vectors.change(c, last.c, problem.workers)
+            if n_changed <= CHANGED_SHARE * last.size:
+                return _Latest(c, last.slope + problem.slope(change), last.size, last.age + 1)
+        return _Latest(c, problem.slope(c), int(np.count_nonzero(c)), 0)
 
     def keep(self, which: np.ndarray) -> "Planes":
         """Only the planes where `which` is true."""

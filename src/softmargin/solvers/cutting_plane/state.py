@@ -7,7 +7,7 @@ import numpy as np
 
 from softmargin.core.result import Solution
 from softmargin.core.stopping import Measure
-from softmargin.problems.base import RiskProblem
+from softmargin.problems.base import Pattern, RiskProblem
 from softmargin.solvers.cutting_plane.planes import Planes, Point
 from softmargin.solvers.reduced_qp import solve_reduced
 
@@ -73,7 +73,7 @@ def init_planes(problem: RiskProblem, start: Any = None) -> PlaneState:
         # Wide data keep points as row coefficients, which a bare w does not have: there only its plane helps.
         if value < primal and not planes.as_outputs:
             best, primal = Point(start.w, f_first), value
-    planes = planes.add(problem, f_first)
+    planes = planes.add(problem, problem.pattern(f_first))
     return PlaneState(
         planes=planes,
         gamma=np.zeros(1),
@@ -134,13 +134,13 @@ def advance(
     best: Point,
     primal: float,
     violation: float,
-    f_new,
+    pattern: Pattern,
 ) -> PlaneState:
-    """The state after a plane was added at the outputs `f_new`."""
+    """The state after the plane of `pattern` was added."""
     small = ROUNDING * max(abs(state.primal), abs(state.dual))
     progress = reduced.value > state.dual + small or primal < state.primal - small
     return PlaneState(
-        planes=reduced.planes.add(problem, f_new),
+        planes=reduced.planes.add(problem, pattern),
         gamma=np.append(reduced.gamma, 0.0),
         idle=np.append(reduced.idle, 0),
         best=best,
