@@ -14,7 +14,7 @@ import numpy as np
 from softmargin.core.threads import Workers
 
 # A block is small enough that an interrupt waits for milliseconds, large enough that calling it costs nothing.
-BLOCK_VALUES = 1 << 19
+BLOCK_VALUES = 1 << 20
 # Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
 MAX_PARTIAL_SUMS = 16
 # Extra memory allowed for partial sums or column splits, as a share of the data.
