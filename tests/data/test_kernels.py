@@ -122,7 +122,8 @@ def test_columns_in_parts(types, bounds):
     for part in range(bounds.size - 1):
         lo, hi = bounds[part], bounds[part + 1]
         acc = np.ones(hi - lo)
-        _kernels.t_dot_columns(values, indices, indptr, starts, c, part, int(lo), acc)
+        for first, last in ((0, 20), (20, len(indptr) - 1)):
+            _kernels.t_dot_columns(values, indices, starts, c, part, int(lo), first, last, acc)
         np.testing.assert_array_equal(acc, 1.0 + expected[lo:hi])
 
 

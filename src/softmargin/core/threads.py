@@ -28,7 +28,7 @@ class Workers:
 
     @contextmanager
     def checking(self, check: Callable[[], None]) -> Iterator[None]:
-        """Call `check` between blocks, on the caller's thread; what it raises ends the work in hand."""
+        """Call `check` between blocks, in whichever thread is about to begin one; what it raises ends the work."""
         previous, self._check = self._check, check
         try:
             yield

@@ -171,12 +171,11 @@ def _row(values, d, i):
 
 
 @compiled(sums=True)
-def t_dot_columns(values, indices, indptr, starts, c, part, col_lo, acc):
-    """Add the entries of one part of `split_columns`, times c[i], to acc, which begins at column col_lo."""
+def t_dot_columns(values, indices, starts, c, part, col_lo, lo, hi, acc):
+    """Add the entries of lo <= i < hi in one part of `split_columns`, times c[i], to acc, which begins at col_lo."""
     rows = np.empty(_CHUNK, np.int64)
-    n_rows = indptr.size - 1
-    for start in range(0, n_rows, _CHUNK):
-        n = _list_nonzero(c, start, min(start + _CHUNK, n_rows), rows)
+    for start in range(lo, hi, _CHUNK):
+        n = _list_nonzero(c, start, min(start + _CHUNK, hi), rows)
         for k in range(n):
             i = rows[k]
             x = values[starts[i, part] : starts[i, part + 1]]

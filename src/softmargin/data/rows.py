@@ -174,8 +174,10 @@ class Products:
         flat = self.flat
         out = np.zeros(flat.n_cols)
 
-        def part_sum(part: int, lo: int, hi: int) -> None:
-            _kernels.t_dot_columns(flat.values, flat.indices, flat.indptr, starts, v, part, lo, out[lo:hi])
+        def part_sum(part: int, first: int, last: int) -> None:
+            for lo, hi in self.row_blocks:
+                workers.check()
+                _kernels.t_dot_columns(flat.values, flat.indices, starts, v, part, first, lo, hi, out[first:last])
 
         workers.map(part_sum, [(part, int(lo), int(hi)) for part, (lo, hi) in enumerate(pairwise(bounds))])
         return out
