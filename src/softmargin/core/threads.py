@@ -180,6 +180,7 @@ class _BlasGuard:
             self._users += 1
             if self._users == 1:
                 if self._controller is None:  # looking for the libraries takes milliseconds: once is enough
+                    import scipy.linalg.blas  # noqa: F401  SciPy's BLAS is another one, and must be loaded to be found
                     from threadpoolctl import ThreadpoolController
 
                     self._controller = ThreadpoolController()
