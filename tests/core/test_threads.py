@@ -97,6 +97,8 @@ def _blas_threads():
 
 
 def test_blas_is_held_to_one_thread_while_anyone_is_inside():
+    with one_blas_thread():  # loads the libraries it guards
+        pass
     before = _blas_threads()
     inside, leave = threading.Event(), threading.Event()
 
