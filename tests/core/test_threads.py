@@ -111,8 +111,8 @@ def test_blas_is_held_to_one_thread_while_anyone_is_inside():
     thread.start()
     inside.wait(10)
     with one_blas_thread():
-        pass
-    assert set(_blas_threads()) <= {1}  # the other one is still inside
+        assert set(_blas_threads()) == {1}
+    assert set(_blas_threads()) == {1}  # the other one is still inside
     leave.set()
     thread.join()
     assert _blas_threads() == before

@@ -172,19 +172,16 @@ class _BlasGuard:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._controller: Any = None
         self._limits: Any = None
 
     def enter(self) -> None:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                if self._controller is None:  # looking for the libraries takes milliseconds: once is enough
-                    import scipy.linalg.blas  # noqa: F401  SciPy's BLAS is another one, and must be loaded to be found
-                    from threadpoolctl import ThreadpoolController
+                import scipy.linalg.blas  # noqa: F401  SciPy's BLAS is another one, and must be loaded to be found
+                from threadpoolctl import threadpool_limits
 
-                    self._controller = ThreadpoolController()
-                self._limits = self._controller.limit(limits=1, user_api="blas")
+                self._limits = threadpool_limits(limits=1, user_api="blas")
 
     def leave(self) -> None:
         with self._lock:
