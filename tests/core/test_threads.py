@@ -116,3 +116,24 @@ def test_blas_is_held_to_one_thread_while_anyone_is_inside():
     leave.set()
     thread.join()
     assert _blas_threads() == before
+
+
+def test_the_last_one_out_lifts_the_limit_whoever_set_it():
+    with one_blas_thread():
+        pass
+    before = _blas_threads()
+    inside, leave = threading.Event(), threading.Event()
+
+    def first():
+        with one_blas_thread():
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    inside.wait(10)
+    with one_blas_thread():
+        leave.set()
+        thread.join()
+        assert set(_blas_threads()) == {1}
+    assert _blas_threads() == before

@@ -174,3 +174,14 @@ def test_no_rows_and_no_columns():
     assert as_rows(np.empty((0, 3))).dot(np.ones(3)).shape == (0,)
     assert as_rows(np.empty((0, 3))).t_dot(np.ones(0)).shape == (3,)
     np.testing.assert_array_equal(as_rows(np.empty((4, 0))).dot(np.ones(0)), np.zeros(4))
+
+
+@pytest.mark.parametrize(("n", "d", "per_row"), [(2000, 400, 60), (1000, 100, 40), (700, 3000, 100)])
+def test_the_way_of_summing_does_not_depend_on_the_threads(n, d, per_row, monkeypatch):
+    """Also where only two or three blocks of rows exist."""
+    monkeypatch.setattr(rows_module, "BLOCK_VALUES", n * per_row // 2 - 1)
+    X = sp.random(n, d, density=per_row / d, format="csr", random_state=1)
+    v = RNG.standard_normal(n)
+    one, *more = (as_rows(X, Workers(k)).t_dot(v) for k in (1, 2, 3))
+    for other in more:
+        np.testing.assert_array_equal(other, one)

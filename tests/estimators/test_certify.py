@@ -122,7 +122,7 @@ class TestRefusals:
     def test_wrong_number_of_features(self, binary, make):
         X, y = binary
         model = make().fit(X, y)
-        with pytest.raises(SoftmarginError, match=r"X has 5 features, but the model was trained with 8"):
+        with pytest.raises(ValueError, match=r"X has 5 features, but LinearSVC is expecting 8"):
             certify(model, X[:, :5], y)
 
     def test_other_rows(self, binary):

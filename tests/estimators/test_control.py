@@ -50,7 +50,7 @@ class TestLimits:
         text = str(caught[0].message)
         gap = model.certificate_.relative_gap
         assert f"relative duality gap is {gap:.2g} (tol=1e-06)" in text
-        assert f"at most {100 * gap:.2g} % of its value above the optimum" in text
+        assert f"at most {100 * gap:.3g} % of its value above the optimum" in text
         assert "raise max_iter (now 3)" in text
         assert "warm_start=True" in text
         assert model.status_ is Status.MAX_ITER

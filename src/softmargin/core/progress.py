@@ -16,13 +16,14 @@ class ProgressLine:
     share the terminal (`alone=False`), a line is written whenever the gap has fallen by a factor of ten.
     """
 
-    def __init__(self, title: str, tol: float, *, alone: bool = True, stream: TextIO | None = None) -> None:
+    def __init__(self, title: str, tol: float | None, *, alone: bool = True, stream: TextIO | None = None) -> None:
         self.title, self.tol = title, tol
         self._stream = stream if stream is not None else sys.stderr
         self._terminal = alone and self._stream.isatty()
         self._last_shown = -float("inf")
         self._next_gap = float("inf")
         self._record: Record | None = None
+        self._closed = False
         self._live = self._open_live() if self._terminal else None
 
     def _open_live(self) -> Any:
@@ -31,7 +32,12 @@ class ProgressLine:
             from rich.live import Live
         except ImportError:
             return None
-        live = Live(console=Console(file=self._stream), auto_refresh=False, transient=False)
+        live = Live(
+            console=Console(file=self._stream),
+            auto_refresh=False,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
         live.start()
         return live
 
@@ -46,16 +52,17 @@ class ProgressLine:
             self._show(final=True)
 
     def text(self, record: Record) -> str:
+        goal = "" if self.tol is None else f" ({self.tol:.0e})"
         relative = record.gap / max(abs(record.primal), 1e-300)
         return (
-            f"{self.title}  iteration {record.iteration:>4d}  primal {record.primal:.4e}  bound {record.dual:.4e}  "
-            f"gap {relative:.0e} (goal {self.tol:.0e})  {record.seconds:.1f} s"
+            f"{record.seconds:6.1f} s  iteration {record.iteration:>4d}  primal {record.primal:.4e}  "
+            f"bound {record.dual:.4e}  gap {relative:.0e}{goal}"
         )
 
     def _show(self, final: bool) -> None:
         if self._record is None:
             return
-        line = self.text(self._record)
+        line = self.text(self._record) if self._terminal else f"{self.title}  {self.text(self._record)}"
         if self._live is not None:
             from rich.text import Text
 
@@ -68,7 +75,10 @@ class ProgressLine:
         self._stream.flush()
 
     def close(self, sentence: str = "") -> None:
-        """Show the last record, then how the solve ended."""
+        """Show the last record, then how the solve ended. Closing again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         if self._terminal:
             self._show(final=True)
         if self._live is not None:

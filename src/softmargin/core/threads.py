@@ -51,7 +51,9 @@ class Workers:
 
     def _map_threads(self, function: Callable[..., Any], blocks: Sequence[tuple]) -> list:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="softmargin")
+            self._pool = ThreadPoolExecutor(
+                self.n_threads - 1, thread_name_prefix="softmargin", initializer=limit_blas_of_this_thread
+            )
         results: list = [None] * len(blocks)
         todo = iter(range(len(blocks)))
         lock = threading.Lock()
@@ -167,28 +169,61 @@ def _inside_dask_worker() -> bool:
 
 
 class _BlasGuard:
-    """Holds BLAS to one thread while at least one fit is running, in whatever thread."""
+    """Holds BLAS to one thread while at least one fit is running, in whatever thread.
+
+    Most builds of OpenBLAS have one pool for the process, which threadpoolctl lets only one thread control at a time;
+    here the first fit to begin sets the limit and the last to end lifts it, and these may be different threads.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
         self._limits: Any = None
 
+    @property
+    def is_active(self) -> bool:
+        return self._users > 0
+
     def enter(self) -> None:
         with self._lock:
-            self._users += 1
-            if self._users == 1:
+            if self._users == 0:
                 import scipy.linalg.blas  # noqa: F401  SciPy's BLAS is another one, and must be loaded to be found
-                from threadpoolctl import threadpool_limits
 
-                self._limits = threadpool_limits(limits=1, user_api="blas")
+                _release_blas_control()
+                self._limits = _limit_blas()
+            self._users += 1
 
     def leave(self) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
+                _release_blas_control()
                 self._limits.restore_original_limits()
                 self._limits = None
+                _release_blas_control()
+
+
+def _limit_blas() -> Any:
+    """One BLAS thread: for the process, or for this thread where the library has a pool for each."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas")
+
+
+def limit_blas_of_this_thread() -> None:
+    """For threads of our own pools, where BLAS has a pool for each thread; elsewhere the guard has done it already."""
+    if _guard.is_active:
+        _limit_blas()
+
+
+def _release_blas_control() -> None:
+    """Let this thread set the limit next; versions of threadpoolctl before 3.7 know no such ownership."""
+    import threadpoolctl
+
+    controller = getattr(threadpoolctl, "OpenBLASController", None)
+    release = getattr(controller, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
 
 
 _guard = _BlasGuard()

@@ -37,7 +37,7 @@ class Rows(Protocol):
         ...
 
     def t_dot(self, v: np.ndarray) -> np.ndarray:
-        """X' v; rows with v_i = 0 are not touched."""
+        """X' v; rows with v_i = 0 are not touched (in storage by columns they are read, but do not count)."""
         ...
 
     def take(self, index: np.ndarray) -> "Rows":
@@ -102,11 +102,7 @@ class Products:
     @cached_property
     def groups(self) -> list[tuple[list[tuple[int, int]]]]:
         """The row blocks in at most MAX_PARTIAL_SUMS groups, one partial sum of X'v each."""
-        flat = self.flat
-        data_bytes = flat.values.nbytes + flat.indices.nbytes
-        affordable = int(EXTRA_MEMORY * data_bytes / (8 * max(flat.n_cols, 1)))
-        if affordable < FEW_PARTIAL_SUMS:
-            affordable = 1
+        affordable = 1 if self.splits_columns else self._affordable_sums
         n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), affordable))
         return [([tuple(b) for b in part],) for part in np.array_split(np.array(self.row_blocks), n_groups)]
 
@@ -114,7 +110,12 @@ class Products:
     def splits_columns(self) -> bool:
         """Whether X'v is better split by columns: wide sparse data, where partial sums would cost too much."""
         flat = self.flat
-        return flat.indptr.size > 0 and flat.values.size >= BLOCK_VALUES and len(self.groups) < FEW_PARTIAL_SUMS
+        return flat.indptr.size > 0 and flat.values.size >= BLOCK_VALUES and self._affordable_sums < FEW_PARTIAL_SUMS
+
+    @property
+    def _affordable_sums(self) -> int:
+        data_bytes = self.flat.values.nbytes + self.flat.indices.nbytes
+        return int(EXTRA_MEMORY * data_bytes / (8 * max(self.flat.n_cols, 1)))
 
     def column_parts(self, n_parts: int) -> tuple[np.ndarray, np.ndarray]:
         """(bounds, starts): column ranges of equal weight, and where each row enters them; kept for the next call."""

@@ -12,7 +12,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Result
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
-from softmargin.core.threads import Cancel, Workers
+from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
 from softmargin.core.trace import Clock, Observer
 from softmargin.data.rows import Rows
 from softmargin.problems.certificate import HingeJudge
@@ -113,7 +113,7 @@ def solve_all(
 
     if n_outer == 1:
         return [solve(k) for k in range(n_tasks)]
-    with ThreadPoolExecutor(n_outer, thread_name_prefix="softmargin-class") as pool:
+    with ThreadPoolExecutor(n_outer, "softmargin-class", initializer=limit_blas_of_this_thread) as pool:
         futures = [pool.submit(solve, k) for k in range(n_tasks)]
         try:
             return [future.result() for future in futures]

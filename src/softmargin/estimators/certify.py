@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.svm import LinearSVC as SklearnLinearSVC
-from sklearn.utils.validation import check_is_fitted, check_X_y
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution
@@ -38,7 +38,7 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Certif
     """
     setting = _setting_of(estimator)
     check_is_fitted(estimator)
-    X, y = check_X_y(X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
+    X, y = validate_data(estimator, X, y, reset=False, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
     classes, codes = validation.class_labels(y)
     if not np.array_equal(classes, estimator.classes_):
         raise SoftmarginError(
@@ -46,8 +46,6 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Certif
             "certify a model on the data it was trained on."
         )
     coef = np.atleast_2d(estimator.coef_)
-    if coef.shape[1] != X.shape[1]:
-        raise SoftmarginError(f"X has {X.shape[1]} features, but the model was trained with {coef.shape[1]}.")
     targets = validation.signed_weights(
         classes, codes, estimator.class_weight, sample_weight, rest_unweighted=isinstance(estimator, SklearnLinearSVC)
     )
@@ -69,7 +67,7 @@ def _setting_of(estimator: Any) -> LinearSetting:
     if not isinstance(estimator, SklearnLinearSVC):
         raise SoftmarginError(
             f"certify() does not know {type(estimator).__name__}: it judges softmargin.LinearSVC and "
-            "scikit-learn's LinearSVC(loss='hinge')."
+            "scikit-learn's LinearSVC(loss='hinge'). For a pipeline give its last step and the transformed X."
         )
     if estimator.loss != "hinge" or estimator.penalty != "l2" or estimator.multi_class != "ovr":
         raise SoftmarginError(

@@ -1,6 +1,7 @@
 """The linear support vector classifier."""
 
 import warnings
+from contextlib import ExitStack
 from numbers import Integral, Real
 from typing import Any
 
@@ -46,7 +47,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     max_iter : int or None, default=None
         Limit on the iterations of each sub-problem; None is no limit.
     max_seconds : float or None, default=None
-        Limit on the time of the whole fit, without compilation and the judge; None is no limit.
+        Limit on the time of solving, all classes together; compilation, validation and the judge are not counted. None
+        is no limit.
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number.
     warm_start : bool, default=False
@@ -75,7 +77,13 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Primal, bound, planes and passes over iterations and seconds.
     n_iter_ : int
         Iterations (the most of any sub-problem), earlier ones included where a fit was continued.
+    seconds_ : dict
+        Seconds spent in all ("total"), judging ("judge") and compiling ("compile"), added up over the sub-problems.
     n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    A fit that stopped early, or with ``warm_start=True``, keeps its planes, so that another fit can continue.
 
     Examples
     --------
@@ -136,18 +144,24 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         self
-            After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again.
+            After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again (while X
+            and y are still being checked there is nothing to keep yet).
         """
         solver, setting, stop, n_threads = self._checked_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
         classes, codes = validation.class_labels(y)
         targets = validation.signed_weights(classes, codes, self.class_weight, sample_weight)
+        validation.finite_scale(setting.C, targets)
         bridge = CallbackBridge.of(self, X, y, sample_weight, len(targets), self.max_iter)
-        lines = self._progress_lines(classes, len(targets), stop.tol)
-
         cancel = Cancel()
-        with cancel.on_interrupt(), one_blas_thread():
+        with ExitStack() as stack:
+            stack.enter_context(cancel.on_interrupt())
+            stack.enter_context(one_blas_thread())
             workers = Workers(n_threads)
+            stack.callback(workers.close)
+            lines = self._progress_lines(classes, len(targets), stop)
+            for line in lines:
+                stack.callback(line.close)  # whatever happens, the terminal is left as it was
             rows = as_rows(X, workers)
             starts = self._starts(rows, targets, setting, classes)
 
@@ -169,10 +183,9 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
             self._store(results, classes)
             self._keep_state(results, rows, targets, setting)
-            workers.close()
+            for line, result in zip(lines, results, strict=False):
+                line.close(str(result.status))
 
-        for line, result in zip(lines, results, strict=False):
-            line.close(str(result.status))
         if bridge is not None:
             bridge.close(self.coef_, self.intercept_)
         if cancel.is_set:
@@ -211,11 +224,12 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         return solver, setting, stop, thread_count(self.n_jobs)
 
-    def _progress_lines(self, classes: np.ndarray, n_tasks: int, tol: float) -> list[ProgressLine]:
+    def _progress_lines(self, classes: np.ndarray, n_tasks: int, stop: Stop) -> list[ProgressLine]:
         if not self.verbose:
             return []
         titles = ["LinearSVC"] if n_tasks == 1 else [f"LinearSVC class {label}" for label in classes]
-        return [ProgressLine(title, tol, alone=n_tasks == 1) for title in titles]
+        goal = stop.tol if stop.rule == "relative_gap" else None
+        return [ProgressLine(title, goal, alone=n_tasks == 1) for title in titles]
 
     def _store(self, results: list[Result], classes: np.ndarray) -> None:
         self.classes_ = classes
@@ -267,6 +281,8 @@ _SEVERITY = [
 def linear_setting(estimator: Any) -> LinearSetting:
     """C and the kind of intercept of a LinearSVC, checked."""
     C = validation.positive_number(estimator.C, "C")
+    if isinstance(estimator.intercept, str) and estimator.intercept == "none":
+        raise SoftmarginError("intercept='none' is unknown: use fit_intercept=False for a model without intercept.")
     intercept = validation.one_of(estimator.intercept, "intercept", ("free", "penalised"))
     if not estimator.fit_intercept:
         if intercept == "penalised":
@@ -289,7 +305,7 @@ def _convergence_message(estimator: LinearSVC, stop: Stop) -> str:
     }[estimator.status_]
     return (
         f"{estimator.status_} The relative duality gap is {gap:.2g} ({goal}): the objective is at most "
-        f"{100 * max(gap, 0.0):.2g} % of its value above the optimum. To get closer, {advice}; "
+        f"{100 * max(gap, 0.0):.3g} % of its value above the optimum. To get closer, {advice}; "
         "warm_start=True and another fit continue from here. Features on similar scales (StandardScaler, MaxAbsScaler) "
         "need fewer iterations."
     )

@@ -13,7 +13,7 @@ from softmargin.core.errors import SoftmarginError
 
 def positive_number(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value <= 0:
-        raise SoftmarginError(f"{name}={value!r} must be a positive, finite number.")
+        raise SoftmarginError(f"{name}={value!r} must be a positive, finite number, for example 1.0.")
     return float(value)
 
 
@@ -40,7 +40,7 @@ def class_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
         raise SoftmarginError(
-            f"y holds one class only ({classes[0]!r}): a classifier needs at least two. "
+            f"y holds one class only ({classes[0]}): a classifier needs at least two. "
             "Check the labels, or that the split kept some rows of each class."
         )
     return classes, codes.ravel()
@@ -115,3 +115,11 @@ def signed_weights(
     positives = [1] if classes.size == 2 else range(classes.size)
     rest = base if rest_unweighted and classes.size > 2 else weights
     return [np.where(codes == k, weights, -rest) for k in positives]
+
+
+def finite_scale(C: float, targets: list[np.ndarray]) -> None:
+    """Refuse weights so large that the objective at w = 0, C times their sum, is not a number."""
+    with np.errstate(over="ignore"):
+        largest = C * max(float(np.abs(v).sum()) for v in targets)
+    if not np.isfinite(largest):
+        raise SoftmarginError(f"C={C:g} times the sum of the weights overflows: make C or the weights smaller.")

@@ -114,7 +114,7 @@ def balanced_pattern(
         ties = lo + np.flatnonzero(np.isnan(out[lo:hi]))
         out[ties] = 0.0
         # Activate tied rows in turn until the sum of c is 0; the last one by the fraction that is missing.
-        ties = ties[v[ties] * balance > 0.0]
+        ties = ties[(v[ties] > 0.0) == (balance > 0.0)]  # by sign: a product of tiny weights would be 0
         weights = np.abs(v[ties])
         filled = weights.cumsum()
         whole = int(filled.searchsorted(abs(balance), side="right"))

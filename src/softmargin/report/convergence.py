@@ -32,7 +32,9 @@ class ConvergenceDisplay:
             raise ValueError(f"{type(estimator).__name__} has no trace_: fit it first.")
         several = isinstance(traces, list)
         names = [str(label) for label in estimator.classes_] if several else [""]
-        display = cls(traces=traces if several else [traces], names=names, tol=getattr(estimator, "tol", None))
+        rule = getattr(getattr(estimator, "solver", None), "stopping", "relative_gap")
+        tol = getattr(estimator, "tol", None) if rule == "relative_gap" else None  # other rules have other axes
+        display = cls(traces=traces if several else [traces], names=names, tol=tol)
         return display.plot(against=against, ax=ax)
 
     def plot(self, *, against: str = "both", ax: Any = None) -> "ConvergenceDisplay":
@@ -77,7 +79,7 @@ class ConvergenceDisplay:
         if self.tol:
             gaps.axhline(self.tol, color="0.4", linestyle=":", label=f"tol = {self.tol:g}")
         gaps.set_yscale("log")
-        gaps.set_xlabel({"iteration": "iteration", "seconds": "seconds"}[key])
+        gaps.set_xlabel(key)
         if first:
             values.set_ylabel("objective")
             gaps.set_ylabel("relative duality gap")

@@ -20,6 +20,8 @@ from softmargin.core.trace import Clock, Observer, Record, Trace
 
 # How often the judge may send a solver back before the loop gives up.
 MAX_DISPUTES = 20
+# A gap more negative than this share of the primal value means that rounding has made the certificate worthless.
+BELOW_ROUNDING = 1e-12
 
 
 class Solver(Protocol):
@@ -164,7 +166,9 @@ def _notify(observers: Iterable[Observer], record: Record, state: Any) -> bool:
 
 
 def _confirmed(stop: Stop, certificate: Certificate, measure: Measure) -> bool:
-    """Whether the stop rule also holds for what the judge computed."""
+    """Whether the stop rule also holds for what the judge computed; a bound above the value proves nothing."""
+    if not certificate.gap >= -BELOW_ROUNDING * max(abs(certificate.primal), measure.scale):
+        return False
     gap_per_row = certificate.gap / measure.scale if measure.scale > 0 else 0.0
     judged = replace(measure, primal=certificate.primal, dual=certificate.dual, violation=gap_per_row)
     return stop.value(judged) <= stop.tol

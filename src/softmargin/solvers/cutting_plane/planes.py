@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.linalg import vectors
 from softmargin.problems.base import Pattern, RiskProblem
 
@@ -110,6 +111,10 @@ class Planes:
             store = store.copy_of(slice(count), capacity)
         store.vectors[count] = vector
         row = vectors.rows_times(store.vectors[: count + 1], left, problem.workers)
+        if not np.isfinite(row).all():
+            raise SoftmarginError(
+                "inner products of the weighted rows overflow double precision: scale the features or the weights down."
+            )
         store.gram[count, : count + 1] = row
         store.gram[: count + 1, count] = row
         store.constants[count] = pattern.constant
