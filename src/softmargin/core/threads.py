@@ -7,12 +7,72 @@ same bits. Between blocks the workers look at a check, which the loop uses for t
 import os
 import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import Any
 
 from softmargin.core.errors import Abandoned, SoftmarginError
+
+
+class _Job:
+    """Blocks that several threads work off together; the caller does not wait for helpers that come too late."""
+
+    def __init__(self, function: Callable[..., Any], blocks: Sequence[tuple]) -> None:
+        self._function, self._blocks = function, blocks
+        self.results: list = [None] * len(blocks)
+        self.error: BaseException | None = None
+        self._todo = iter(range(len(blocks)))
+        self._condition = threading.Condition()
+        self._helping = 0
+        self._closed = False
+
+    def work(self, check: Callable[[], None] | None = None) -> None:
+        """Take blocks until none is left or the job is closed."""
+        while not self._closed:
+            if check is not None:
+                check()
+            with self._condition:
+                k = next(self._todo, None)
+            if k is None:
+                return
+            self.results[k] = self._function(*self._blocks[k])
+
+    def help(self) -> None:
+        """The part of a helper thread; what goes wrong is kept for the caller."""
+        with self._condition:
+            if self._closed:
+                return
+            self._helping += 1
+        try:
+            self.work()
+        except BaseException as error:
+            self.error = error
+            self._closed = True
+        finally:
+            with self._condition:
+                self._helping -= 1
+                self._condition.notify()
+
+    def close(self) -> None:
+        """No more blocks; returns when nobody works on one: then nobody writes into the caller's arrays any more."""
+        with self._condition:
+            self._closed = True
+            while self._helping:
+                self._condition.wait()
+
+
+def _help(queue: "SimpleQueue[_Job | None]") -> None:
+    limit_blas_of_this_thread()
+    while (job := queue.get()) is not None:
+        job.help()
+        del job
+
+
+def _dismiss(queue: "SimpleQueue[_Job | None]", n_helpers: int) -> None:
+    for _ in range(n_helpers):
+        queue.put(None)
 
 
 class Workers:
@@ -20,7 +80,8 @@ class Workers:
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
-        self._pool: ThreadPoolExecutor | None = None
+        self._queue: SimpleQueue[_Job | None] | None = None
+        self._dismiss: Any = None
         self._check: Callable[[], None] | None = None
 
     def __reduce__(self) -> tuple:
@@ -47,45 +108,31 @@ class Workers:
                 self.check()
                 results.append(function(*block))
             return results
-        return self._map_threads(function, blocks)
-
-    def _map_threads(self, function: Callable[..., Any], blocks: Sequence[tuple]) -> list:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(
-                self.n_threads - 1, thread_name_prefix="softmargin", initializer=limit_blas_of_this_thread
-            )
-        results: list = [None] * len(blocks)
-        todo = iter(range(len(blocks)))
-        lock = threading.Lock()
-        stopped = threading.Event()
-
-        def work(is_caller: bool) -> None:
-            try:
-                while not stopped.is_set():
-                    if is_caller:
-                        self.check()
-                    with lock:
-                        k = next(todo, None)
-                    if k is None:
-                        return
-                    results[k] = function(*blocks[k])
-            except BaseException:
-                stopped.set()
-                raise
-
-        helpers = [self._pool.submit(work, False) for _ in range(min(self.n_threads, len(blocks)) - 1)]
+        queue = self._helpers()
+        job = _Job(function, blocks)
+        for _ in range(min(self.n_threads, len(blocks)) - 1):
+            queue.put(job)
         try:
-            work(True)
+            job.work(self.check)
         finally:
-            wait(helpers)  # nobody writes into our arrays after we return, not even after an interrupt
-        for helper in helpers:
-            helper.result()
-        return results
+            job.close()
+        if job.error is not None:
+            raise job.error
+        return job.results
+
+    def _helpers(self) -> "SimpleQueue[_Job | None]":
+        """The queue of the helper threads, which are started at first use and end with this object."""
+        if self._queue is None:
+            self._queue = SimpleQueue()
+            for k in range(self.n_threads - 1):
+                threading.Thread(target=_help, args=(self._queue,), name=f"softmargin-{k}", daemon=True).start()
+            self._dismiss = weakref.finalize(self, _dismiss, self._queue, self.n_threads - 1)
+        return self._queue
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
+        if self._queue is not None:
+            self._dismiss()
+            self._queue = None
 
 
 class Cancel:
