@@ -13,7 +13,7 @@ Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Suppor
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -24,8 +24,6 @@ from softmargin.data.rows import Rows
 from softmargin.linalg import vectors
 from softmargin.problems import line_search
 from softmargin.problems.base import LineMinimum, Pattern
-
-INTERCEPTS = ("free", "penalised", "none")
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,6 @@ class Hinge:
     @cached_property
     def scale(self) -> float:
         return self.C * float(np.abs(self.signed_weights).sum())
-
-    def with_C(self, C: float) -> "Hinge":
-        return replace(self, C=C)
 
     def outputs(self, w: np.ndarray) -> np.ndarray:
         if self.intercept != "penalised":
