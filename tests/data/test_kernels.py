@@ -9,6 +9,7 @@ from softmargin.data import _kernels
 # Few combinations, since each is compiled: value type, index type, pointer type.
 TYPES = [(np.float32, np.int32, np.int32), (np.float64, np.int64, np.int64), (np.uint8, np.int32, np.int64)]
 LAYOUTS = ["C", "F", "csr"]
+ZEROS = np.empty(0)
 
 
 def example(n, d, dtype, seed=0):
@@ -48,7 +49,7 @@ def test_products_and_norms(types, layout, d):
         assert np.all(out[hi:] == 99.0)
 
         acc = np.arange(d, dtype=np.float64)
-        _kernels.t_dot(*matrix, c, lo, hi, acc)
+        _kernels.t_dot(*matrix, c, ZEROS, lo, hi, acc)
         np.testing.assert_array_equal(acc, np.arange(d) + c[lo:hi] @ exact[lo:hi])
 
         out = np.full(n, 99.0)
@@ -66,7 +67,7 @@ def test_more_rows_than_a_block(layout):
     out, norms, acc = np.empty(len(x)), np.empty(len(x)), np.zeros(5)
     _kernels.dot(*matrix, w, 0, len(x), out)
     _kernels.sq_norms(*matrix, 0, len(x), norms)
-    _kernels.t_dot(*matrix, c, 0, len(x), acc)
+    _kernels.t_dot(*matrix, c, ZEROS, 0, len(x), acc)
     np.testing.assert_array_equal(out, x @ w)
     np.testing.assert_array_equal(norms, (x**2).sum(axis=1))
     np.testing.assert_array_equal(acc, c @ x)
@@ -81,11 +82,11 @@ def test_real_numbers_accumulate_in_double_precision(layout, d):
     w, c = rng.standard_normal(d), rng.standard_normal(400)
     out, acc = np.empty(400), np.zeros(d)
     _kernels.dot(*matrix, w, 0, 400, out)
-    _kernels.t_dot(*matrix, c, 0, 400, acc)
+    _kernels.t_dot(*matrix, c, ZEROS, 0, 400, acc)
     np.testing.assert_allclose(out, x.astype(np.float64) @ w, rtol=0, atol=1e-12)
     np.testing.assert_allclose(acc, c @ x.astype(np.float64), rtol=0, atol=1e-12)
     again = np.zeros(d)
-    _kernels.t_dot(*matrix, c, 0, 400, again)
+    _kernels.t_dot(*matrix, c, ZEROS, 0, 400, again)
     assert acc.tobytes() == again.tobytes()
 
 
@@ -98,9 +99,11 @@ def test_rows_with_zero_coefficient_are_not_read(layout, d, share):
     expected = c @ x
     x[c == 0.0] = np.nan
     matrix = storage(x, layout, np.int64, np.int64)
-    acc = np.zeros(d)
-    _kernels.t_dot(*matrix, c, 0, 600, acc)
-    np.testing.assert_array_equal(acc, expected)
+    before = rng.integers(1, 5, 600).astype(np.float64)
+    for arguments in ((c, ZEROS), (c + before, before)):
+        acc = np.zeros(d)
+        _kernels.t_dot(*matrix, *arguments, 0, 600, acc)
+        np.testing.assert_array_equal(acc, expected)
 
 
 @pytest.mark.parametrize("types", TYPES, ids=lambda t: np.dtype(t[0]).name)
@@ -121,10 +124,11 @@ def test_columns_in_parts(types, bounds):
         values[np.repeat(c == 0.0, np.diff(indptr))] = np.nan
     for part in range(bounds.size - 1):
         lo, hi = bounds[part], bounds[part + 1]
-        acc = np.ones(hi - lo)
-        for first, last in ((0, 20), (20, len(indptr) - 1)):
-            _kernels.t_dot_columns(values, indices, starts, c, part, int(lo), first, last, acc)
-        np.testing.assert_array_equal(acc, 1.0 + expected[lo:hi])
+        for arguments in ((c, ZEROS), (c + 3.0, np.full(531, 3.0))):
+            acc = np.ones(hi - lo)
+            for first, last in ((0, 20), (20, len(indptr) - 1)):
+                _kernels.t_dot_columns(values, indices, starts, *arguments, part, int(lo), first, last, acc)
+            np.testing.assert_array_equal(acc, 1.0 + expected[lo:hi])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -138,7 +142,7 @@ def test_as_ordinary_python(layout, d):
     out, norms, acc = np.zeros(21), np.zeros(21), np.zeros(d)
     plain = {f: getattr(f, "py_func", f) for f in (_kernels.dot, _kernels.t_dot, _kernels.sq_norms)}
     plain[_kernels.dot](*matrix, w, 2, 21, out)
-    plain[_kernels.t_dot](*matrix, c, 2, 21, acc)
+    plain[_kernels.t_dot](*matrix, c, ZEROS, 2, 21, acc)
     plain[_kernels.sq_norms](*matrix, 2, 21, norms)
     np.testing.assert_array_equal(out[2:], exact[2:] @ w)
     np.testing.assert_array_equal(acc, c[2:] @ exact[2:])

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from softmargin.problems import free_intercept as free
 from softmargin.problems import line_search as ls
 
 
@@ -21,6 +22,18 @@ class TwoThreads:
 
 
 SERIAL = Serial()
+NOWHERE = np.empty(0)
+
+
+def best_intercept(f, v, workers=SERIAL, guess=None):
+    known, value = free.best_intercept(f, v, workers, guess)
+    return known.b, value
+
+
+def free_plane(f, v, workers=SERIAL):
+    """Coefficients, and (constant, row, fraction), of the plane at f."""
+    c = np.empty_like(f)
+    return c, free.follow(f, f, 0.0, free.best_intercept(f, v, workers)[0], 0.0, v, NOWHERE, c, workers)[1:]
 
 
 def hinge_sum(f, v, b=0.0):
@@ -100,8 +113,8 @@ def test_the_plane_touches_the_risk_and_stays_below_it(kind):
     for _ in range(300):
         f, df, v = small_problem(rng, kind)
         c = np.empty_like(f)
-        constant = ls.pattern(f, v, SERIAL, c)
-        value = ls.risk(f, v, SERIAL)
+        value, constant = ls.follow(f, f, 0.0, 0.0, v, NOWHERE, c, SERIAL)
+        assert ls.risk(f, v, SERIAL) == pytest.approx(value, rel=1e-14)
         scale = 1e-12 * (np.abs(v).sum() + np.abs(v * f).sum() + np.abs(v * df).sum())
         assert abs(value - hinge_sum(f, v)) <= scale
         assert abs(constant + c @ f - value) <= scale
@@ -113,13 +126,12 @@ def test_the_best_intercept_beats_every_breakpoint_and_its_plane_balances(kind):
     rng = np.random.default_rng(1)
     for _ in range(600):
         f, df, v = small_problem(rng, kind)
-        b, value = ls.best_intercept(f, v, SERIAL)
+        b, value = best_intercept(f, v)
         scale = 1e-12 * (np.abs(v).sum() + np.abs(v * f).sum() + np.abs(v * df).sum())
         assert math.isfinite(b)
         assert value == pytest.approx(hinge_sum(f, v, b), rel=1e-12, abs=scale)
         assert value <= marginal_risk(f[None], v)[0] + scale
-        c = np.empty_like(f)
-        constant, row, fraction = ls.balanced_pattern(f, v, b, SERIAL, c)
+        c, (constant, row, fraction) = free_plane(f, v)
         assert abs(c.sum()) <= 1e-13 * np.abs(v).sum()
         assert abs(constant + c @ f - value) <= scale
         assert constant + c @ (f + df) <= marginal_risk((f + df)[None], v)[0] + scale
@@ -130,21 +142,36 @@ def test_the_best_intercept_beats_every_breakpoint_and_its_plane_balances(kind):
             assert 0 < fraction < 1
             assert share[row] == pytest.approx(fraction, rel=1e-14)
         for guess in (b, b + 1e-12, b + 1.0, b - 1e3):
-            assert ls.best_intercept(f, v, SERIAL, guess)[1] == pytest.approx(value, rel=1e-12, abs=scale)
+            assert best_intercept(f, v, guess=guess)[1] == pytest.approx(value, rel=1e-12, abs=scale)
 
 
 def test_the_intercept_of_a_flat_piece_is_its_middle_and_of_one_class_its_finite_end():
-    assert ls.best_intercept(np.zeros(2), np.array([1.0, -1.0]), SERIAL) == (0.0, 2.0)
-    assert ls.best_intercept(np.array([0.0, 3.0]), np.array([2.0, 1.0]), SERIAL) == (1.0, 0.0)
-    assert ls.best_intercept(np.array([0.0, 3.0]), np.array([-2.0, -1.0]), SERIAL) == (-4.0, 0.0)
-    assert ls.best_intercept(np.array([0.0, 9.0]), np.array([2.0, 0.0]), SERIAL) == (1.0, 0.0)
-    assert ls.best_intercept(np.array([5.0]), np.zeros(1), SERIAL) == (0.0, 0.0)
+    assert best_intercept(np.zeros(2), np.array([1.0, -1.0])) == (0.0, 2.0)
+    assert best_intercept(np.array([0.0, 3.0]), np.array([2.0, 1.0])) == (1.0, 0.0)
+    assert best_intercept(np.array([0.0, 3.0]), np.array([-2.0, -1.0])) == (-4.0, 0.0)
+    assert best_intercept(np.array([0.0, 9.0]), np.array([2.0, 0.0])) == (1.0, 0.0)
+    assert best_intercept(np.array([5.0]), np.zeros(1)) == (0.0, 0.0)
 
 
-def test_a_plane_at_another_intercept_is_refused():
-    f, v = np.array([0.0, 0.5, -1.0]), np.array([1.0, 1.0, -1.0])
-    with pytest.raises(ValueError, match="best_intercept"):
-        ls.balanced_pattern(f, v, 0.123, SERIAL, np.empty(3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_following_a_line_is_moving_and_cutting_in_one(kind):
+    rng = np.random.default_rng(11)
+    for _ in range(200):
+        f, df, v = small_problem(rng, kind)
+        k, k_plane = rng.uniform(0, 2, 2)
+        scale = 1e-12 * (np.abs(v).sum() + np.abs(v * f).sum() + np.abs(v * df).sum())
+        f_new, c = np.empty_like(f), np.empty_like(f)
+        risk, constant = ls.follow(f, df, k, k_plane, v, f_new, c, SERIAL)
+        np.testing.assert_allclose(f_new, f + k * df, rtol=0, atol=1e-14 * (np.abs(f) + np.abs(df)).max())
+        assert abs(risk - hinge_sum(f_new, v)) <= scale
+        assert abs(constant + c @ (f + k_plane * df) - hinge_sum(f + k_plane * df, v)) <= scale
+
+        known, value = free.best_intercept(f + k * df, v, SERIAL)
+        risk, constant, _, _ = free.follow(f, df, k, known, k_plane, v, f_new, c, SERIAL)
+        np.testing.assert_allclose(f_new, f + k * df, rtol=0, atol=1e-14 * (np.abs(f) + np.abs(df)).max())
+        assert abs(risk - value) <= scale
+        assert abs(c.sum()) <= 1e-13 * np.abs(v).sum()
+        assert abs(constant + c @ (f + k_plane * df) - marginal_risk((f + k_plane * df)[None], v)[0]) <= scale
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -229,16 +256,21 @@ def test_many_rows_in_every_order(order):
         assert right >= -rounding
         assert left <= rounding or k == 0.0
 
-        step = ls.minimise_along_free(f, df, v, A0, B0, C, SERIAL)
-        assert step == ls.minimise_along_free(f, df, v, A0, B0, C, TwoThreads())
+        step = free.minimise_along(f, df, v, A0, B0, C, SERIAL)
+        assert step == free.minimise_along(f, df, v, A0, B0, C, TwoThreads())
+        intercepts = free._Intercepts(f, df, v, SERIAL)
+        k_full, lo, hi, _ = free._search(free._Line(intercepts, A0, B0, C), 1e-2)  # without sample and region
+        if A0 > 0.0:
+            assert step[1] <= hi * (1 + 1e-9)
+            assert step[2] >= lo * (1 - 1e-9)
+        assert (k_full == 0.0) == (step[0] == 0.0)
         assert k == ls.minimise_along(f, df, v, A0, B0, C, TwoThreads())
-    b, value = ls.best_intercept(f, v, SERIAL)
+    b, value = best_intercept(f, v)
     by = np.argsort(np.sign(v) - f)
     t, rise = (np.sign(v) - f)[by], np.cumsum(np.abs(v)[by]) - v[v > 0].sum()
     assert value == pytest.approx(hinge_sum(f, v, t[np.argmax(rise >= -1e-9 * np.abs(v).sum())]), rel=1e-9)
     assert value == pytest.approx(hinge_sum(f, v, b), rel=1e-12)
-    c = np.empty_like(f)
-    constant, _, _ = ls.balanced_pattern(f, v, b, SERIAL, c)
+    c, (constant, _, _) = free_plane(f, v)
     assert abs(c.sum()) <= 1e-13 * np.abs(v).sum()
     assert constant + c @ f == pytest.approx(value, rel=1e-11)
 
@@ -247,22 +279,23 @@ def test_many_rows_in_every_order(order):
 def test_a_guess_changes_the_time_not_the_minimum(order):
     f, df, v = large_problem(np.random.default_rng(8), order)
     for weights in (v, np.sign(v)):  # equal weights make a flat piece of the derivative
-        b, value = ls.best_intercept(f, weights, SERIAL)
+        b, value = best_intercept(f, weights)
         for guess in (b, b + 1e-12, b + 1e-3, b - 1e3):
-            assert ls.best_intercept(f, weights, SERIAL, guess)[1] == pytest.approx(value, rel=1e-12)
-        k, lo, hi, _ = ls.minimise_along_free(f, df, weights, 1.0, -0.1, 1e-5, SERIAL)
-        guessed = ls.minimise_along_free(f, df, weights, 1.0, -0.1, 1e-5, SERIAL, guess=b)
+            assert best_intercept(f, weights, guess=guess)[1] == pytest.approx(value, rel=1e-12)
+        k, lo, hi, _ = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL)
+        guessed = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL, free.Known(b, 0.0))
         assert guessed[:3] == pytest.approx((k, lo, hi), rel=2e-2)
 
 
 def test_the_number_of_threads_does_not_change_a_bit():
-    f, _, v = large_problem(np.random.default_rng(4), "random")
+    f, df, v = large_problem(np.random.default_rng(4), "random")
     outs = []
     for workers in (SERIAL, TwoThreads()):
-        c, d = np.empty_like(f), np.empty_like(f)
-        b, value = ls.best_intercept(f, v, workers)
-        results = (ls.risk(f, v, workers), ls.pattern(f, v, workers, c), b, value)
-        outs.append((*results, ls.balanced_pattern(f, v, b, workers, d), c.tobytes(), d.tobytes()))
+        f_new, f_free, c, d = (np.empty_like(f) for _ in range(4))
+        results = ls.follow(f, df, 0.3, 0.7, v, f_new, c, workers), best_intercept(f, v, workers)
+        known, _ = free.best_intercept(f + 0.3 * df, v, workers)
+        results += (free.follow(f, df, 0.3, known, 0.7, v, f_free, d, workers), ls.risk(f, v, workers))
+        outs.append((*results, *(array.tobytes() for array in (f_new, f_free, c, d))))
     assert outs[0] == outs[1]
 
 
@@ -273,12 +306,12 @@ def test_the_free_search_encloses_the_minimiser(kind):
     for _ in range(250):
         f, df, v = small_problem(rng, kind)
         terms = step_terms(rng, f, df, v)
-        k, lo, hi, b = ls.minimise_along_free(f, df, v, *terms, SERIAL)
+        k, lo, hi, known = free.minimise_along(f, df, v, *terms, SERIAL)
         assert 0.0 <= lo <= hi < math.inf
         assert k in (lo, hi)
         values = along_free(np.array([k, 0.0]), f, df, v, *terms)
         rounding = 1e-10 * (abs(values[1]) + abs(terms[2]) * np.abs(v * (1 + np.abs(f + k * df))).sum())
-        at_b = 0.5 * terms[0] * k * k + terms[1] * k + terms[2] * hinge_sum(f + k * df, v, b)
+        at_b = 0.5 * terms[0] * k * k + terms[1] * k + terms[2] * hinge_sum(f + k * df, v, known.b)
         assert values[0] == pytest.approx(at_b, abs=rounding)
         assert values[0] <= values[1] + rounding
         inside = along_free(np.linspace(lo, hi, 20), f, df, v, *terms).min()
@@ -295,16 +328,21 @@ def test_the_derivative_of_a_probe_is_the_right_derivative_even_where_rows_tie()
     for _ in range(500):
         f, df, v = small_problem(rng, "ties")
         v *= rng.integers(0, 4, v.size)
-        _, value, sum_vdf = ls._Intercepts(f, df, v, SERIAL).best(0.0)
+        _, value, sum_vdf = free._Intercepts(f, df, v, SERIAL).best(0.0)
         later = marginal_risk((f + 1e-3 * df)[None], v)[0]
         assert -sum_vdf == pytest.approx((later - value) / 1e-3, abs=1e-9)
 
 
-def test_the_free_search_takes_few_probes(monkeypatch):
-    f, df, v = large_problem(np.random.default_rng(7), "random", n=20_000)
-    probes = []
-    best = ls._Intercepts.best
-    monkeypatch.setattr(ls._Intercepts, "best", lambda self, k, guess: probes.append(k) or best(self, k, guess))
+def test_the_free_search_takes_few_probes_and_few_of_them_of_all_rows(monkeypatch):
+    n = 100_000
+    f, df, v = large_problem(np.random.default_rng(7), "random", n=n)
+    rows = []
+    best = free._Intercepts.best
+    monkeypatch.setattr(free._Intercepts, "best", lambda s, k, guess=None: rows.append(s.n_rows) or best(s, k, guess))
     for A0 in (1e-2, 1.0, 1e2, 1e4):
-        ls.minimise_along_free(f, df, v, A0, 0.0, 1e-2, SERIAL)
-    assert len(probes) <= 4 * 9
+        rows.clear()
+        free.minimise_along(f, df, v, A0, 0.0, 1e-2, SERIAL)
+        on_sample = sum(count == free._REGION_ROWS for count in rows)
+        assert on_sample <= 12
+        assert len(rows) - on_sample <= 10
+        assert sum(count > n / 4 for count in rows) <= 2  # at 0, and the look at what it found

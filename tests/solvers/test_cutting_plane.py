@@ -36,9 +36,9 @@ class CountingRows:
         self.n_dot += 1
         return self._rows.dot(w)
 
-    def t_dot(self, v):
+    def t_dot(self, v, before=None):
         self.n_t_dot += 1
-        return self._rows.t_dot(v)
+        return self._rows.t_dot(v, before)
 
 
 def data(wide=False):

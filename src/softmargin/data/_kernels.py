@@ -10,7 +10,7 @@ import numpy as np
 
 from softmargin.core.jit import compiled
 
-_CHUNK = 256  # rows whose non-zero coefficients are listed at a time
+_CHUNK = 256  # rows whose coefficients are listed at a time, where these are not zero
 _BLOCK = 2048  # rows whose part of a vector stays in the innermost cache (column by column storage)
 
 # Short rows gain from sharing loop overhead and long ones from being separate streams of memory; in between,
@@ -18,11 +18,15 @@ _BLOCK = 2048  # rows whose part of a vector stays in the innermost cache (colum
 # unless rows are left out, so that memory is not read in order anyway.
 _SHORT_BYTES = 512
 _LONG_BYTES = 4096
+# Sparse rows with fewer entries than this are summed entry by entry: gathering them into vectors takes longer.
+_SHORT_ENTRIES = 32
 
 
 def dot(values, indices, indptr, n_rows, n_cols, fortran, w, lo, hi, out):
     """out[i] = sum_j X[i, j] w[j] for lo <= i < hi."""
-    if indptr.size > 0:
+    if indptr.size > 0 and indptr[hi] - indptr[lo] < _SHORT_ENTRIES * (hi - lo):
+        _dot_short_csr(values, indices, indptr, w, lo, hi, out)
+    elif indptr.size > 0:
         _dot_csr(values, indices, indptr, w, lo, hi, out)
     elif fortran:
         _dot_columns(values, n_rows, n_cols, w, lo, hi, out)
@@ -30,14 +34,17 @@ def dot(values, indices, indptr, n_rows, n_cols, fortran, w, lo, hi, out):
         _dot_rows(values, n_cols, w, lo, hi, out)
 
 
-def t_dot(values, indices, indptr, n_rows, n_cols, fortran, c, lo, hi, acc):
-    """acc[j] += sum_i c[i] X[i, j] over lo <= i < hi; unless `fortran`, rows with c[i] == 0 are not read."""
+def t_dot(values, indices, indptr, n_rows, n_cols, fortran, c, before, lo, hi, acc):
+    """acc[j] += sum_i (c[i] - before[i]) X[i, j] over lo <= i < hi; an empty `before` means zeros.
+
+    Unless `fortran`, rows with c[i] == before[i] are not read.
+    """
     if indptr.size > 0:
-        _t_dot_csr(values, indices, indptr, c, lo, hi, acc)
+        _t_dot_csr(values, indices, indptr, c, before, lo, hi, acc)
     elif fortran:
-        _t_dot_columns(values, n_rows, n_cols, c, lo, hi, acc)
+        _t_dot_columns(values, n_rows, n_cols, c, before, lo, hi, acc)
     else:
-        _t_dot_rows(values, n_cols, c, lo, hi, acc)
+        _t_dot_rows(values, n_cols, c, before, lo, hi, acc)
 
 
 def sq_norms(values, indices, indptr, n_rows, n_cols, fortran, lo, hi, out):
@@ -59,6 +66,25 @@ def _dot_csr(values, indices, indptr, w, lo, hi, out):
         for p in range(x.size):
             total += x[p] * w[np.uint64(columns[p])]
         out[i] = total
+
+
+@compiled(sums=True)
+def _dot_short_csr(values, indices, indptr, w, lo, hi, out):
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    p = np.uint64(indptr[lo])
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        end = np.uint64(indptr[i + one])
+        t0 = t1 = t2 = t3 = 0.0
+        while p + four <= end:
+            t0 += values[p] * w[np.uint64(indices[p])]
+            t1 += values[p + one] * w[np.uint64(indices[p + one])]
+            t2 += values[p + two] * w[np.uint64(indices[p + two])]
+            t3 += values[p + three] * w[np.uint64(indices[p + three])]
+            p += four
+        while p < end:
+            t0 += values[p] * w[np.uint64(indices[p])]
+            p += one
+        out[i] = (t0 + t1) + (t2 + t3)
 
 
 @compiled(sums=True)
@@ -97,71 +123,76 @@ def _dot_rows(values, n_cols, w, lo, hi, out):
         i += 1
 
 
-@compiled(sums=True)
-def _t_dot_csr(values, indices, indptr, c, lo, hi, acc):
-    rows = np.empty(_CHUNK, np.int64)
+@compiled
+def _t_dot_csr(values, indices, indptr, c, before, lo, hi, acc):
+    one = np.uint64(1)
+    rows, coefs = np.empty(_CHUNK, np.int64), np.empty(_CHUNK)
     for start in range(lo, hi, _CHUNK):
-        n = _list_nonzero(c, start, min(start + _CHUNK, hi), rows)
+        n = _list_changed(c, before, start, min(start + _CHUNK, hi), rows, coefs)
         for k in range(n):
-            i = rows[k]
-            x = values[indptr[i] : indptr[i + 1]]
-            columns = indices[indptr[i] : indptr[i + 1]]
-            c_i = c[i]
-            for p in range(x.size):
-                acc[np.uint64(columns[p])] += c_i * x[p]
+            i = np.uint64(rows[k])
+            p, end = np.uint64(indptr[i]), np.uint64(indptr[i + one])
+            while p < end:
+                acc[np.uint64(indices[p])] += coefs[k] * values[p]
+                p += one
 
 
 @compiled(sums=True)
-def _t_dot_columns(values, n_rows, n_cols, c, lo, hi, acc):
+def _t_dot_columns(values, n_rows, n_cols, c, before, lo, hi, acc):
+    y = np.empty(_BLOCK)
     for start in range(lo, hi, _BLOCK):
-        y = c[start : min(start + _BLOCK, hi)]
+        n = min(start + _BLOCK, hi) - start
+        for i in range(n):
+            y[i] = c[start + i] - before[start + i] if before.size > 0 else c[start + i]
         for j in range(n_cols):
-            x = values[j * n_rows + start : j * n_rows + start + y.size]
+            x = values[j * n_rows + start : j * n_rows + start + n]
             total = 0.0
-            for i in range(y.size):
+            for i in range(n):
                 total += y[i] * x[i]
             acc[j] += total
 
 
 @compiled(sums=True)
-def _t_dot_rows(values, n_cols, c, lo, hi, acc):
+def _t_dot_rows(values, n_cols, c, before, lo, hi, acc):
     row_bytes = n_cols * values.itemsize
-    rows = np.empty(_CHUNK, np.int64)
+    rows, coefs = np.empty(_CHUNK, np.int64), np.empty(_CHUNK)
     for start in range(lo, hi, _CHUNK):
         stop = min(start + _CHUNK, hi)
-        n = _list_nonzero(c, start, stop, rows)
+        n = _list_changed(c, before, start, stop, rows, coefs)
         gapped = 4 * n < 3 * (stop - start)
         k = 0
         if row_bytes >= _LONG_BYTES or (gapped and row_bytes >= _SHORT_BYTES):
             while k + 4 <= n:
-                x0, c0 = _row(values, n_cols, rows[k]), c[rows[k]]
-                x1, c1 = _row(values, n_cols, rows[k + 1]), c[rows[k + 1]]
-                x2, c2 = _row(values, n_cols, rows[k + 2]), c[rows[k + 2]]
-                x3, c3 = _row(values, n_cols, rows[k + 3]), c[rows[k + 3]]
+                x0, c0 = _row(values, n_cols, rows[k]), coefs[k]
+                x1, c1 = _row(values, n_cols, rows[k + 1]), coefs[k + 1]
+                x2, c2 = _row(values, n_cols, rows[k + 2]), coefs[k + 2]
+                x3, c3 = _row(values, n_cols, rows[k + 3]), coefs[k + 3]
                 for j in range(n_cols):
                     acc[j] += c0 * x0[j] + c1 * x1[j] + c2 * x2[j] + c3 * x3[j]
                 k += 4
         elif row_bytes < _SHORT_BYTES:
             while k + 2 <= n:
-                x0, c0 = _row(values, n_cols, rows[k]), c[rows[k]]
-                x1, c1 = _row(values, n_cols, rows[k + 1]), c[rows[k + 1]]
+                x0, c0 = _row(values, n_cols, rows[k]), coefs[k]
+                x1, c1 = _row(values, n_cols, rows[k + 1]), coefs[k + 1]
                 for j in range(n_cols):
                     acc[j] += c0 * x0[j] + c1 * x1[j]
                 k += 2
         while k < n:
-            x0, c0 = _row(values, n_cols, rows[k]), c[rows[k]]
+            x0, c0 = _row(values, n_cols, rows[k]), coefs[k]
             for j in range(n_cols):
                 acc[j] += c0 * x0[j]
             k += 1
 
 
 @compiled
-def _list_nonzero(c, lo, hi, rows):
-    """Write the i in lo <= i < hi with c[i] != 0 to rows and count them: no branch, so none mispredicted."""
-    n = 0
-    for i in range(lo, hi):
+def _list_changed(c, before, lo, hi, rows, coefs):
+    """Write the i in lo <= i < hi with c[i] != before[i], and the differences; no branch, so none mispredicted."""
+    n = np.uint64(0)
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        change = c[i] - before[i] if before.size > 0 else c[i]
         rows[n] = i
-        n += c[i] != 0.0
+        coefs[n] = change
+        n += np.uint64(change != 0.0)
     return n
 
 
@@ -170,19 +201,17 @@ def _row(values, d, i):
     return values[i * d : (i + 1) * d]
 
 
-@compiled(sums=True)
-def t_dot_columns(values, indices, starts, c, part, col_lo, lo, hi, acc):
-    """Add the entries of lo <= i < hi in one part of `split_columns`, times c[i], to acc, which begins at col_lo."""
-    rows = np.empty(_CHUNK, np.int64)
+@compiled
+def t_dot_columns(values, indices, starts, c, before, part, col_lo, lo, hi, acc):
+    """Add what `t_dot` would, of the entries in one part of `split_columns`, to acc, which begins at col_lo."""
+    rows, coefs = np.empty(_CHUNK, np.int64), np.empty(_CHUNK)
     for start in range(lo, hi, _CHUNK):
-        n = _list_nonzero(c, start, min(start + _CHUNK, hi), rows)
+        n = _list_changed(c, before, start, min(start + _CHUNK, hi), rows, coefs)
         for k in range(n):
-            i = rows[k]
-            x = values[starts[i, part] : starts[i, part + 1]]
-            columns = indices[starts[i, part] : starts[i, part + 1]]
-            c_i = c[i]
-            for p in range(x.size):
-                acc[np.uint64(columns[p] - col_lo)] += c_i * x[p]
+            p, end = np.uint64(starts[rows[k], part]), np.uint64(starts[rows[k], part + 1])
+            while p < end:
+                acc[np.uint64(indices[p] - col_lo)] += coefs[k] * values[p]
+                p += np.uint64(1)
 
 
 @compiled

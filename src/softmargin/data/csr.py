@@ -27,11 +27,15 @@ class CSRRows:
     def n_cols(self) -> int:
         return self._matrix.shape[1]
 
+    @property
+    def flat(self) -> Flat:
+        return self._products.flat
+
     def dot(self, w: np.ndarray) -> np.ndarray:
         return self._products.dot(w, self._workers)
 
-    def t_dot(self, v: np.ndarray) -> np.ndarray:
-        return self._products.t_dot(v, self._workers)
+    def t_dot(self, v: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+        return self._products.t_dot(v, before, self._workers)
 
     def sq_norms(self) -> np.ndarray:
         return self._products.sq_norms(self._workers)

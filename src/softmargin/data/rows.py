@@ -23,6 +23,7 @@ EXTRA_MEMORY = 0.1
 FEW_PARTIAL_SUMS = 4
 # A column part of a sparse row should hold about this many entries, or walking the rows costs more than the sums.
 ENTRIES_PER_PART = 32
+_ZEROS = np.empty(0)  # what compiled code takes for a vector of zeros
 
 
 class Rows(Protocol):
@@ -36,8 +37,8 @@ class Rows(Protocol):
         """X w."""
         ...
 
-    def t_dot(self, v: np.ndarray) -> np.ndarray:
-        """X' v; rows with v_i = 0 are not touched (in storage by columns they are read, but do not count)."""
+    def t_dot(self, v: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+        """X' v, or X' (v - before); rows where that is zero are not touched (in storage by columns they are read)."""
         ...
 
     def take(self, index: np.ndarray) -> "Rows":
@@ -62,6 +63,11 @@ class Rows(Protocol):
 
     def on(self, workers: Workers) -> "Rows":
         """The same rows, whose products run on `workers`."""
+        ...
+
+    @property
+    def flat(self) -> "Flat":
+        """The matrix as flat arrays, for compiled loops that visit single rows."""
         ...
 
 
@@ -139,19 +145,20 @@ class Products:
         workers.map(lambda lo, hi: _kernels.dot(*self.flat, w, lo, hi, out), self.row_blocks)
         return out
 
-    def t_dot(self, v: np.ndarray, workers: Workers) -> np.ndarray:
+    def t_dot(self, v: np.ndarray, before: np.ndarray | None, workers: Workers) -> np.ndarray:
         from softmargin.data import _kernels
 
         v = np.ascontiguousarray(v, dtype=np.float64)
+        before = _ZEROS if before is None else np.ascontiguousarray(before, dtype=np.float64)
         n_parts = self._affordable_parts(workers.n_threads) if self.splits_columns else 1
         if n_parts > 1:
-            return self._t_dot_by_columns(v, n_parts, workers)
+            return self._t_dot_by_columns(v, before, n_parts, workers)
 
         def partial_sum(blocks: list[tuple[int, int]]) -> np.ndarray:
             acc = np.zeros(self.flat.n_cols)
             for lo, hi in blocks:
                 workers.check()
-                _kernels.t_dot(*self.flat, v, lo, hi, acc)
+                _kernels.t_dot(*self.flat, v, before, lo, hi, acc)
             return acc
 
         parts = workers.map(partial_sum, self.groups)
@@ -167,7 +174,7 @@ class Products:
         extra = EXTRA_MEMORY * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_rows, 1)) - 1
         return max(1, min(n_threads, int(entries / ENTRIES_PER_PART), int(extra)))
 
-    def _t_dot_by_columns(self, v: np.ndarray, n_parts: int, workers: Workers) -> np.ndarray:
+    def _t_dot_by_columns(self, v: np.ndarray, before: np.ndarray, n_parts: int, workers: Workers) -> np.ndarray:
         """Every column is summed in row order by one thread: the bits do not depend on the number of parts."""
         from softmargin.data import _kernels
 
@@ -178,7 +185,8 @@ class Products:
         def part_sum(part: int, first: int, last: int) -> None:
             for lo, hi in self.row_blocks:
                 workers.check()
-                _kernels.t_dot_columns(flat.values, flat.indices, starts, v, part, first, lo, hi, out[first:last])
+                out_part = out[first:last]
+                _kernels.t_dot_columns(flat.values, flat.indices, starts, v, before, part, first, lo, hi, out_part)
 
         workers.map(part_sum, [(part, int(lo), int(hi)) for part, (lo, hi) in enumerate(pairwise(bounds))])
         return out

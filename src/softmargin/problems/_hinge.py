@@ -1,8 +1,9 @@
 """Compiled passes over blocks of rows for the hinge risk, its planes and its line searches.
 
-The searches are those of `line_search`; t_i are the breakpoints of a derivative. Each function is a few flat
-loops over whole arrays, and writes into arrays it is given: slices, allocations and calls between compiled
-functions would take long to compile.
+The searches are those of `line_search` and `free_intercept`; t_i are the breakpoints of a derivative. Each function is
+a few flat loops, and writes into arrays it is given: slices, allocations and calls between compiled functions would
+take long to compile. The loops go over _CHUNK rows at a time, so that the later ones find their data in the innermost
+cache. Row numbers are unsigned: an index that cannot be negative needs no test.
 
 A loop that writes an array never adds up at the same time: whether the compiler's fast version of such a loop runs
 depends on where the arrays lie in memory, and the two versions add in different orders.
@@ -13,6 +14,8 @@ Arrays are float64 and contiguous, row numbers int64.
 import numpy as np
 
 from softmargin.core.jit import compiled
+
+_CHUNK = np.uint64(1024)
 
 
 @compiled(sums=True)
@@ -26,86 +29,150 @@ def risk(f, v):
 
 
 @compiled(sums=True)
-def pattern(f, df, k, v, out):
-    """out_i = -v_i where the hinge at f + k df is positive, else 0; returns the sum of |out_i|."""
-    for i in range(f.size):
-        out[i] = -v[i] if abs(v[i]) - v[i] * (f[i] + k * df[i]) > 0.0 else 0.0
+def follow(f, df, k, k_plane, v, f_new, out):
+    """f + k df into f_new (unless that is empty) and the coefficients of the plane at f + k_plane df into out.
+
+    Returns the sum of the hinges at f + k df, and that of |out_i|.
+    """
+    n = np.uint64(f.size)
+    risk = 0.0
     constant = 0.0
-    for i in range(f.size):
-        constant += abs(out[i])
-    return constant
+    for start in range(np.uint64(0), n, _CHUNK):
+        stop = min(start + _CHUNK, n)
+        if f_new.size > 0:
+            for i in range(start, stop):
+                f_new[i] = f[i] + k * df[i]
+        for i in range(start, stop):
+            out[i] = -v[i] if abs(v[i]) - v[i] * (f[i] + k_plane * df[i]) > 0.0 else 0.0
+        for i in range(start, stop):
+            h = abs(v[i]) - v[i] * (f[i] + k * df[i])
+            risk += h if h > 0.0 else 0.0
+            constant += abs(out[i])
+    return risk, constant
 
 
 @compiled(sums=True)
-def strict_pattern(f, v, b, out):
-    """The pattern at intercept b, nan for the rows whose breakpoint is b.
+def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, inside):
+    """As `follow`, at intercept b; the plane's own intercept is known to lie in (lo, hi) only.
 
-    Returns the number of these rows, and the sums of out_i and |out_i| over the others and of |v_i| over all.
+    Rows whose breakpoint lies in there get coefficient 0 for now; their breakpoints go to t, their numbers to `inside`.
+    Returns how many, the sum of the hinges at f + k df and b, and the sums of out_i and |out_i|.
     """
-    for i in range(f.size):
-        t = (1.0 if v[i] > 0.0 else -1.0) - f[i]
-        active = t > b if v[i] > 0.0 else t < b
-        c = -v[i] if active else 0.0
-        out[i] = np.nan if (t == b) & (v[i] != 0.0) else c
-    n_ties = 0
+    n = np.uint64(f.size)
+    m = np.uint64(0)
+    risk = 0.0
     balance = 0.0
     constant = 0.0
-    weight = 0.0
-    for i in range(f.size):
-        tied = out[i] != out[i]
-        c = 0.0 if tied else out[i]
-        n_ties += 1 if tied else 0
-        balance += c
-        constant += abs(c)
-        weight += abs(v[i])
-    return n_ties, balance, constant, weight
+    for start in range(np.uint64(0), n, _CHUNK):
+        stop = min(start + _CHUNK, n)
+        if f_new.size > 0:
+            for i in range(start, stop):
+                f_new[i] = f[i] + k * df[i]
+        for i in range(start, stop):
+            buffer[i - start] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k_plane * df[i]) if v[i] != 0.0 else np.inf
+        for i in range(start, stop):
+            active = buffer[i - start] >= hi if v[i] > 0.0 else buffer[i - start] <= lo
+            out[i] = -v[i] if active else 0.0
+        for i in range(start, stop):
+            h = abs(v[i]) - v[i] * (f[i] + k * df[i] + b)
+            risk += h if h > 0.0 else 0.0
+            balance += out[i]
+            constant += abs(out[i])
+        for i in range(start, stop):
+            t[m] = buffer[i - start]
+            inside[m] = i
+            m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
+    return m, risk, balance, constant
 
 
 @compiled(sums=True)
-def scan_steps(f, df, v, lo, hi, t, inside):
-    """Breakpoints along df into t, row numbers with lo < t_i < hi into `inside`.
+def scan_steps(f, df, v, lo, hi, buffer, t, inside):
+    """Breakpoints along df with lo < t_i < hi into t, their row numbers into `inside`.
 
     Returns how many, and the sum of q_i = v_i df_i over the other active rows.
     """
-    for i in range(f.size):
-        present = v[i] * df[i] != 0.0
-        # np.divide: the operator would test for zero and stop the loop from being vectorised
-        ti = np.divide((1.0 if v[i] > 0.0 else -1.0) - f[i], df[i] if present else 1.0)
-        t[i] = ti if present else np.inf  # rows without weight have no breakpoint
+    n = np.uint64(f.size)
+    m = np.uint64(0)
     sum_q = 0.0
-    for i in range(f.size):
-        q = v[i] * df[i]
-        active = t[i] >= hi if q > 0.0 else t[i] <= lo
-        sum_q += q if active else 0.0
-    m = np.uint64(0)  # unsigned: an index that cannot be negative needs no test
-    for i in range(f.size):
-        inside[m] = i
-        m += np.uint64((t[i] > lo) & (t[i] < hi))
+    for start in range(np.uint64(0), n, _CHUNK):
+        stop = min(start + _CHUNK, n)
+        for i in range(start, stop):
+            present = v[i] * df[i] != 0.0
+            # np.divide: the operator would test for zero and stop the loop from being vectorised
+            ti = np.divide((1.0 if v[i] > 0.0 else -1.0) - f[i], df[i] if present else 1.0)
+            buffer[i - start] = ti if present else np.inf  # rows without weight have no breakpoint
+        for i in range(start, stop):
+            q = v[i] * df[i]
+            active = buffer[i - start] >= hi if q > 0.0 else buffer[i - start] <= lo
+            sum_q += q if active else 0.0
+        for i in range(start, stop):
+            t[m] = buffer[i - start]
+            inside[m] = i
+            m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
     return m, sum_q
 
 
 @compiled(sums=True)
-def scan_intercepts(f, df, v, k, reference, lo, hi, t, inside):
-    """Breakpoints of the intercept at f + k df into t, row numbers with lo < t_i < hi into `inside`.
+def scan_intercepts(f, df, v, k, reference, lo, hi, buffer, t, inside):
+    """Breakpoints of the intercept at f + k df with lo < t_i < hi into t, their row numbers into `inside`.
 
     Returns how many, and the sums of v, v df and v (t - reference) over the other active rows.
     """
-    for i in range(f.size):
-        t[i] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k * df[i]) if v[i] != 0.0 else np.inf
+    n = np.uint64(f.size)
+    m = np.uint64(0)
     sum_v = 0.0
     sum_vdf = 0.0
     sum_vt = 0.0
-    for i in range(f.size):
-        active = t[i] >= hi if v[i] > 0.0 else t[i] <= lo
-        x = v[i] if active else 0.0
-        sum_v += x
-        sum_vdf += x * df[i]
-        sum_vt += x * (t[i] - reference if active else 0.0)
-    m = np.uint64(0)
-    for i in range(f.size):
-        inside[m] = i
-        m += np.uint64((t[i] > lo) & (t[i] < hi))
+    for start in range(np.uint64(0), n, _CHUNK):
+        stop = min(start + _CHUNK, n)
+        for i in range(start, stop):
+            buffer[i - start] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k * df[i]) if v[i] != 0.0 else np.inf
+        for i in range(start, stop):
+            active = buffer[i - start] >= hi if v[i] > 0.0 else buffer[i - start] <= lo
+            x = v[i] if active else 0.0
+            sum_v += x
+            sum_vdf += x * df[i]
+            sum_vt += x * (buffer[i - start] - reference if active else 0.0)
+        for i in range(start, stop):
+            t[m] = buffer[i - start]
+            inside[m] = i
+            m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
     return m, sum_v, sum_vdf, sum_vt
+
+
+@compiled(sums=True)
+def narrow(f, df, v, k0, lo0, hi0, k1, lo1, hi1, buffer, inside):
+    """Numbers of the rows that may change sides in a quadrilateral of (k, b) into `inside`.
+
+    Its corners are lo0 and hi0 at k0, lo1 and hi1 at k1. Returns how many rows, and the sums of |v| - v f, v df and v
+    over the rows that are active all over it.
+    """
+    n = np.uint64(f.size)
+    m = np.uint64(0)
+    sum_h = 0.0
+    sum_vdf = 0.0
+    sum_v = 0.0
+    for start in range(np.uint64(0), n, _CHUNK):
+        stop = min(start + _CHUNK, n)
+        for i in range(start, stop):
+            y = 1.0 if v[i] > 0.0 else -1.0
+            t0 = y - (f[i] + k0 * df[i])
+            t1 = y - (f[i] + k1 * df[i])
+            above = (t0 >= hi0) & (t1 >= hi1)
+            below = (t0 <= lo0) & (t1 <= lo1)
+            active = above if v[i] > 0.0 else below
+            side = v[i] if active else 0.0
+            buffer[i - start] = side if above | below | (v[i] == 0.0) else np.nan
+        for i in range(start, stop):
+            x = buffer[i - start]
+            x = x if x == x else 0.0
+            sum_h += abs(x) - x * f[i]
+            sum_vdf += x * df[i]
+            sum_v += x
+        for i in range(start, stop):
+            inside[m] = i
+            m += np.uint64(buffer[i - start] != buffer[i - start])
+    return m, sum_h, sum_vdf, sum_v
 
 
 @compiled(sums=True)

@@ -19,6 +19,7 @@ import numpy as np
 
 from softmargin.core.result import Certificate, Solution
 from softmargin.core.threads import Workers
+from softmargin.data.rows import Flat
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Pattern:
 class LineMinimum:
     """The best point k found on a line, and a bracket [lo, hi] of the exact minimiser (lo = hi = k if exact).
 
-    `hint` is what the search knows about k that makes `risk` there cheaper (the intercept), or None.
+    `hint` is what the search knows about the point at k, for `follow` and for the next search from there; or None.
     """
 
     k: float
@@ -72,20 +73,26 @@ class RiskProblem(Protocol):
         """f = X w: an iteration's one product with X."""
         ...
 
-    def risk(self, f: np.ndarray, hint: Any = None) -> float:
-        """R, at the best intercept where that is free; a hint may save time and never changes more than rounding."""
+    def risk(self, f: np.ndarray) -> float:
+        """R, at the best intercept where that is free."""
         ...
 
-    def pattern(self, f: np.ndarray, df: np.ndarray | None = None, k: float = 0.0) -> Pattern:
-        """The cutting plane at f, or at f + k df."""
+    def pattern(self, f: np.ndarray) -> Pattern:
+        """The cutting plane at f."""
         ...
 
-    def slope(self, c: np.ndarray) -> np.ndarray:
-        """X'c: an iteration's one product with the transpose."""
+    def follow(
+        self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float
+    ) -> tuple[np.ndarray, float, Pattern]:
+        """The point f + k df that `to` found, its risk, and the cutting plane at f + k_plane df, in one go."""
         ...
 
-    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float) -> LineMinimum:
-        """Minimise over k >= 0: 1/2 A0 k^2 + B0 k + C R(f + k df)."""
+    def slope(self, c: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+        """X'c, or X'(c - before): an iteration's one product with the transpose."""
+        ...
+
+    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Any = None) -> LineMinimum:
+        """Minimise over k >= 0: 1/2 A0 k^2 + B0 k + C R(f + k df). The hint about f changes rounding at most."""
         ...
 
     def coefficients(self, witnesses: Sequence[Any], weights: np.ndarray) -> np.ndarray:
@@ -94,6 +101,21 @@ class RiskProblem(Protocol):
 
     def solution(self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Any], weights: np.ndarray) -> Solution:
         """The candidate for the judge: w with its best intercept, and the dual vector of the weighted planes."""
+        ...
+
+
+class RowProblem(RiskProblem, Protocol):
+    """A risk that is a sum over rows, for solvers that visit one row at a time."""
+
+    signed_weights: np.ndarray
+    intercept: str
+    intercept_scaling: float
+
+    def rows_at(self, index: np.ndarray) -> tuple[Flat, np.ndarray]:
+        """Flat arrays in which rows are contiguous, and the place in them of each row of `index`.
+
+        The data themselves where they are stored by rows; a copy of just these rows where by columns.
+        """
         ...
 
 

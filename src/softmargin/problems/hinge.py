@@ -15,15 +15,16 @@ Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Suppor
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Rows
-from softmargin.linalg import vectors
-from softmargin.problems import line_search
+from softmargin.data.rows import Flat, Rows
+from softmargin.problems import free_intercept, line_search
 from softmargin.problems.base import LineMinimum, Pattern
+from softmargin.problems.breakpoints import row_blocks
 
 
 @dataclass(frozen=True)
@@ -65,36 +66,46 @@ class Hinge:
         f += self.intercept_scaling * w[-1]
         return f
 
-    def slope(self, c: np.ndarray) -> np.ndarray:
-        a = self.rows.t_dot(c)
+    def slope(self, c: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+        a = self.rows.t_dot(c, before)
         if self.intercept == "penalised":
-            a = np.append(a, self.intercept_scaling * c.sum())
+            total = float(c.sum()) - (0.0 if before is None else float(before.sum()))
+            a = np.append(a, self.intercept_scaling * total)
         return a
 
-    def risk(self, f: np.ndarray, hint: float | None = None) -> float:
+    def risk(self, f: np.ndarray) -> float:
         if self.intercept == "free":
-            return line_search.best_intercept(f, self.signed_weights, self.workers, guess=hint)[1]
+            return free_intercept.best_intercept(f, self.signed_weights, self.workers)[1]
         return line_search.risk(f, self.signed_weights, self.workers)
 
-    def pattern(self, f: np.ndarray, df: np.ndarray | None = None, k: float = 0.0) -> Pattern:
+    def pattern(self, f: np.ndarray) -> Pattern:
+        return self._follow(f, f, LineMinimum(0.0, 0.0, 0.0), 0.0, np.empty(0))[1]
+
+    def follow(
+        self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float
+    ) -> tuple[np.ndarray, float, Pattern]:
+        f_new = np.empty(self.n_outputs)
+        return f_new, *self._follow(f, df, to, k_plane, f_new)
+
+    def _follow(
+        self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float, f_new: np.ndarray
+    ) -> tuple[float, Pattern]:
+        v, workers = self.signed_weights, self.workers
         c = np.empty(self.n_outputs)
         row, fraction = -1, 0.0
         if self.intercept == "free":
-            f = f if df is None else vectors.add_scaled(f, k, df, self.workers)
-            b, _ = line_search.best_intercept(f, self.signed_weights, self.workers)
-            constant, row, fraction = line_search.balanced_pattern(f, self.signed_weights, b, self.workers, c)
+            known = to.hint
+            if known is None:
+                known, _ = free_intercept.best_intercept(f + to.k * df, v, workers)
+            risk, constant, row, fraction = free_intercept.follow(f, df, to.k, known, k_plane, v, f_new, c, workers)
         else:
-            constant = line_search.pattern(f, self.signed_weights, self.workers, c, df, k)
-        active = c != 0.0
-        if row >= 0:
-            active[row] = False
-        return Pattern(c, constant, Witness(np.packbits(active), row, fraction))
+            risk, constant = line_search.follow(f, df, to.k, k_plane, v, f_new, c, workers)
+        return risk, Pattern(c, constant, Witness(_bits(c, row, workers), row, fraction))
 
-    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float) -> LineMinimum:
+    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Any = None) -> LineMinimum:
         v, C = self.signed_weights, self.C
         if self.intercept == "free":
-            k, lo, hi, b = line_search.minimise_along_free(f, df, v, A0, B0, C, self.workers)
-            return LineMinimum(k, lo, hi, hint=b)
+            return LineMinimum(*free_intercept.minimise_along(f, df, v, A0, B0, C, self.workers, hint))
         k = line_search.minimise_along(f, df, v, A0, B0, C, self.workers)
         return LineMinimum(k, k, k)
 
@@ -106,8 +117,14 @@ class Hinge:
         if self.intercept == "penalised":
             return Solution(w[:-1], self.intercept_scaling * float(w[-1]), alpha)
         if self.intercept == "free":
-            return Solution(w, line_search.best_intercept(f, self.signed_weights, self.workers)[0], alpha)
+            return Solution(w, free_intercept.best_intercept(f, self.signed_weights, self.workers)[0].b, alpha)
         return Solution(w, 0.0, alpha)
+
+    def rows_at(self, index: np.ndarray) -> tuple[Flat, np.ndarray]:
+        flat = self.rows.flat
+        if not flat.fortran:
+            return flat, index
+        return self.rows.take(index).flat, np.arange(index.size)
 
     def _activity(self, witnesses: Sequence[Witness], weights: np.ndarray) -> np.ndarray:
         """sum_j weights_j pi_j."""
@@ -120,3 +137,16 @@ class Hinge:
                 if witness.row >= 0:
                     out[witness.row] += weight * witness.fraction
         return out[: self.n_outputs]
+
+
+def _bits(c: np.ndarray, row: int, workers: Workers) -> np.ndarray:
+    """One bit a row: whether its coefficient is not zero; not that of `row`."""
+    bits = np.empty(-(-c.size // 8), dtype=np.uint8)
+
+    def block(lo: int, hi: int) -> None:
+        bits[lo // 8 : -(-hi // 8)] = np.packbits(c[lo:hi] != 0.0)
+
+    workers.map(block, row_blocks(c.size))
+    if row >= 0:
+        bits[row // 8] &= ~np.uint8(128 >> (row % 8))
+    return bits

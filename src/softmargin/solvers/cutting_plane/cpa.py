@@ -37,8 +37,10 @@ class CPA(CuttingPlaneSolver):
 
     def step(self, problem: RiskProblem, state: PlaneState) -> PlaneState:
         reduced = solve_over_planes(problem, state)
-        point = reduced.point
-        value = 0.5 * reduced.sq_norm + problem.C * problem.risk(point.f)
+        planes = reduced.planes
+        point, sq_norm = planes.towards(problem, reduced.gamma, planes.origin(problem))
+        dual = planes.bound(reduced.gamma, sq_norm)
+        value = 0.5 * sq_norm + problem.C * problem.risk(point.f)
         best, primal = (point, value) if value < state.primal else (state.best, state.primal)
-        violation = (value - reduced.value) / problem.scale  # line 9: both sides times C, less 1/2 |w|^2
-        return advance(problem, state, reduced, best, primal, violation, problem.pattern(point.f))
+        violation = (value - dual) / problem.scale  # line 9: both sides times C, less 1/2 |w|^2
+        return advance(problem, state, reduced, best, primal, dual, violation, problem.pattern(point.f))

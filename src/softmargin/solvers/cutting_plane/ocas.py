@@ -9,13 +9,13 @@
         add the plane that touches R at w_c           eq. (5)
     until F(w_b) - F_t(w_t) is small enough           eq. (9)
 
-One product with X (the outputs of w_t) and one with X' (the slope of the plane) an iteration: the outputs at w_b and
-w_c are linear combinations.
+One product with X (the outputs of w_t - w_b) and one with X' (the slope of the plane) an iteration: the outputs at w_b
+and w_c are linear combinations.
 
 Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Support Vector Machines, ICML 2008,
 Algorithm 1.
 
-Symbols: F_t(w_t) -> dual; F(w_b) -> primal; w_b -> best; w_t -> reduced.point; lambda -> mixing.
+Symbols: F_t(w_t) -> dual; F(w_b) -> primal; w_b -> best; w_t - w_b -> line; lambda -> mixing.
 
 Departs from the paper: C multiplies a sum; planes that stay idle are dropped; where the line search returns a bracket
 instead of a point (free intercept) the plane is put at or beyond its far end, so that it cuts off w_t.
@@ -27,7 +27,7 @@ from numbers import Real
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.problems.base import LineMinimum, RiskProblem
-from softmargin.solvers.cutting_plane.planes import move, towards
+from softmargin.solvers.cutting_plane.planes import Point
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState, advance, solve_over_planes
 
 # A line this short beside its ends is mostly rounding. A step of length k on it moves the outputs by k times that
@@ -59,22 +59,19 @@ class OCAS(CuttingPlaneSolver):
 
     def step(self, problem: RiskProblem, state: PlaneState) -> PlaneState:
         reduced = solve_over_planes(problem, state)
-        best, planes, workers = state.best, reduced.planes, problem.workers
-        line = towards(best, reduced.point, workers)
+        best, planes = state.best, reduced.planes
+        line, sq_norm = planes.towards(problem, reduced.gamma, best)
+        dual = planes.bound(reduced.gamma, sq_norm)
         A0, B0 = planes.inner(line, line), planes.inner(best, line)
-        found = problem.minimise_along(best.f, line.f, A0, B0)  # eq. (7)
-        is_short = SHORT_LINE**2 * max(planes.inner(best, best), reduced.sq_norm) > A0
+        found = problem.minimise_along(best.f, line.f, A0, B0, best.hint)  # eq. (7)
+        is_short = SHORT_LINE**2 * max(planes.inner(best, best), sq_norm) > A0
         if is_short and found.k > LONGEST_STEP:
             found = LineMinimum(LONGEST_STEP, LONGEST_STEP, LONGEST_STEP)
-        primal = state.primal
-        new_best = best
-        if found.k > 0.0:
-            candidate = move(best, found.k, line, workers)
-            value = 0.5 * planes.inner(candidate, candidate) + problem.C * problem.risk(candidate.f, found.hint)
-            if value < primal:
-                new_best, primal = candidate, value
         k_mixed = found.k + self.mixing * (1.0 - found.k)  # eq. (8) along the line, where w_t is at k = 1
         k_mixed = max(k_mixed, found.hi) if found.k <= 1.0 else min(k_mixed, found.lo)
-        violation = (primal - reduced.value) / problem.scale
-        pattern = problem.pattern(best.f, line.f, k_mixed)
-        return advance(problem, state, reduced, new_best, primal, violation, pattern)
+        f, risk, pattern = problem.follow(best.f, line.f, found, k_mixed)
+        candidate = Point(best.x + found.k * line.x, f, found.hint)
+        value = 0.5 * planes.inner(candidate, candidate) + problem.C * risk
+        new_best, primal = (candidate, value) if value < state.primal else (best, state.primal)
+        violation = (primal - dual) / problem.scale
+        return advance(problem, state, reduced, new_best, primal, dual, violation, pattern)

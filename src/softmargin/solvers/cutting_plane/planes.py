@@ -27,26 +27,27 @@ FIRST_CAPACITY = 64
 # differences, so that rounding errors do not pile up.
 CHANGED_SHARE = 0.5
 MAX_DIFFERENCES = 50
+COUNTED_ROWS = 8192  # at least: the share is judged from every so manieth row
 
 
 @dataclass(frozen=True)
 class Point:
-    """A weight vector: its outputs f, and x, which is w itself (slopes) or row coefficients with w = X'x (outputs)."""
+    """A weight vector: its outputs f, and x, which is w itself (slopes) or row coefficients with w = X'x (outputs).
+
+    `hint` is what a line search found out about it.
+    """
 
     x: np.ndarray
     f: np.ndarray
+    hint: Any = None
 
 
 @dataclass(frozen=True)
 class _Latest:
-    """The last plane in full: its coefficients c, its slope a = X'c, and how many differences led to it.
-
-    `size` is the number of rows that the slope had when it was last computed afresh.
-    """
+    """The last plane in full: its coefficients c, its slope a = X'c, and how many differences led to it."""
 
     c: np.ndarray
     slope: np.ndarray
-    size: int
     age: int
 
 
@@ -125,10 +126,11 @@ class Planes:
         """X'c, by the difference to the last plane where that touches fewer rows."""
         last = self._latest
         if last is not None and last.age < MAX_DIFFERENCES:
-            change, n_changed = vectors.change(c, last.c, problem.workers)
-            if n_changed <= CHANGED_SHARE * last.size:
-                return _Latest(c, last.slope + problem.slope(change), last.size, last.age + 1)
-        return _Latest(c, problem.slope(c), int(np.count_nonzero(c)), 0)
+            some = slice(None, None, 1 + c.size // COUNTED_ROWS)
+            n_changed = np.count_nonzero(c[some] != last.c[some])
+            if n_changed <= CHANGED_SHARE * np.count_nonzero(c[some] != 0.0):
+                return _Latest(c, last.slope + problem.slope(c, last.c), last.age + 1)
+        return _Latest(c, problem.slope(c), 0)
 
     def keep(self, which: np.ndarray) -> "Planes":
         """Only the planes where `which` is true."""
@@ -136,12 +138,21 @@ class Planes:
         store = self._store.copy_of(index, max(FIRST_CAPACITY, 2 * index.size))
         return Planes(store, tuple(self.witnesses[k] for k in index), self.as_outputs, self._latest)
 
-    def point(self, problem: RiskProblem, gamma: np.ndarray) -> Point:
-        """w = -sum_j gamma_j a_j with its outputs."""
+    def towards(self, problem: RiskProblem, gamma: np.ndarray, start: Point) -> tuple[Point, float]:
+        """The direction from `start` to w = -sum_j gamma_j a_j, and |w|^2."""
         combined = vectors.combine_rows(-gamma, self._store.vectors[: len(self)], problem.workers)
         if self.as_outputs:
-            return Point(problem.coefficients(self.witnesses, -gamma), combined)
-        return Point(combined, problem.outputs(combined))
+            x = problem.coefficients(self.witnesses, -gamma)
+            return Point(x - start.x, combined - start.f), float(x @ combined)
+        x = combined - start.x
+        return Point(x, problem.outputs(x)), float(combined @ combined)
+
+    def bound(self, gamma: np.ndarray, sq_norm: float) -> float:
+        """The value of the dual of the reduced problem, given |w|^2 of the point of gamma.
+
+        Not from the Gram matrix: at large C that loses half of the digits.
+        """
+        return float(self.constants @ gamma) - 0.5 * sq_norm
 
     def origin(self, problem: RiskProblem) -> Point:
         """w = 0."""
@@ -155,13 +166,3 @@ class Planes:
     def weights(self, problem: RiskProblem, p: Point) -> np.ndarray:
         """The weight vector of a point; in the outputs form this is one product with X'."""
         return problem.slope(p.x) if self.as_outputs else p.x
-
-
-def move(p: Point, k: float, direction: Point, workers: Any) -> Point:
-    """p + k direction."""
-    return Point(p.x + k * direction.x, vectors.add_scaled(p.f, k, direction.f, workers))
-
-
-def towards(p: Point, q: Point, workers: Any) -> Point:
-    """The direction q - p."""
-    return Point(q.x - p.x, vectors.difference(q.f, p.f, workers))

@@ -1,11 +1,11 @@
 """What CPA and OCAS have in common: the state, and all of the solver but the choice of the next plane."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from softmargin.core.result import Solution
+from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import Pattern, RiskProblem
 from softmargin.solvers.cutting_plane.planes import Planes, Point
@@ -41,22 +41,12 @@ class PlaneState:
 
 
 @dataclass(frozen=True)
-class WeightStart:
-    """A weight vector to start from, when the planes of the earlier fit do not apply."""
-
-    w: np.ndarray
-
-
-@dataclass(frozen=True)
 class Reduced:
-    """The reduced problem solved: its minimiser w_t, its value F_t(w_t), and the planes that survive."""
+    """The reduced problem solved: the planes that survive, and their weights."""
 
     planes: Planes
     gamma: np.ndarray
     idle: np.ndarray
-    point: Point
-    sq_norm: float
-    value: float
 
 
 def init_planes(problem: RiskProblem, start: Any = None) -> PlaneState:
@@ -120,11 +110,7 @@ def solve_over_planes(problem: RiskProblem, state: PlaneState) -> Reduced:
     keep = idle <= PATIENCE
     if np.count_nonzero(~keep) > DROP_SHARE * len(planes):
         planes, gamma, idle = planes.keep(keep), gamma[keep], idle[keep]
-    point = planes.point(problem, gamma)
-    sq_norm = planes.inner(point, point)
-    # From w_t itself, not from the Gram matrix: at large C that loses half of the digits.
-    value = float(planes.constants @ gamma) - 0.5 * sq_norm
-    return Reduced(planes, gamma, idle, point, sq_norm, value)
+    return Reduced(planes, gamma, idle)
 
 
 def advance(
@@ -133,19 +119,20 @@ def advance(
     reduced: Reduced,
     best: Point,
     primal: float,
+    dual: float,
     violation: float,
     pattern: Pattern,
 ) -> PlaneState:
     """The state after the plane of `pattern` was added."""
     small = ROUNDING * max(abs(state.primal), abs(state.dual))
-    progress = reduced.value > state.dual + small or primal < state.primal - small
+    progress = dual > state.dual + small or primal < state.primal - small
     return PlaneState(
         planes=reduced.planes.add(problem, pattern),
         gamma=np.append(reduced.gamma, 0.0),
         idle=np.append(reduced.idle, 0),
         best=best,
         primal=primal,
-        dual=reduced.value,
+        dual=dual,
         violation=violation,
         C=problem.C,
         iterations=state.iterations + 1,
@@ -156,6 +143,8 @@ def advance(
 
 class CuttingPlaneSolver:
     """The parts of `Solver` that do not depend on where the next plane goes."""
+
+    state_type: ClassVar[type] = PlaneState
 
     def init(self, problem: RiskProblem, start: Any = None) -> PlaneState:
         return init_planes(problem, start)

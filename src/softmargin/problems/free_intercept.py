@@ -1,0 +1,444 @@
+"""The hinge risk with a free intercept: the best b, the cutting plane, and the search along a line.
+
+    R(f) = min over b of sum_i max(0, |v_i| - v_i (f_i + b))
+    G(k) = 1/2 A0 k^2 + B0 k + C R(f + k df),  k >= 0                      the search of OCAS
+
+f = X w, and v_i = s_i y_i carries the weight and the label of row i; v_i = 0 leaves the row out. For the intercept the
+breakpoints are t_i = y_i - f_i with weights v_i, and `breakpoints` finds the zero of the derivative, a weighted median.
+G has no such breakpoints; its minimiser is enclosed by probes, each of which selects b(k) and returns the right
+derivative of G. All rows are needed for few of them:
+
+    sample      the same search on a few rows gives a rectangle k_lo <= k <= k_hi, b_lo < b < b_hi that holds the
+                minimiser almost surely
+    narrow      one pass adds up the rows that stay on one side of their margin all over the rectangle, where their
+                hinges are linear in k and b, and keeps the others
+    search      on those, as long as k and b(k) stay in the rectangle
+
+Reference: V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008, eq. (7)
+and Appendix A. Departs from the paper, which has no intercept of this kind.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import fsum, inf, sqrt
+
+import numpy as np
+
+from softmargin.problems.breakpoints import (
+    DEVIATIONS,
+    SAMPLE_ROWS,
+    RowWorkers,
+    active_part,
+    bracket,
+    joined,
+    positive,
+    reference,
+    row_blocks,
+    sampled,
+    scan,
+    taken,
+    widening,
+    zero,
+)
+
+_CHUNK_ROWS = 1_024  # of compiled code
+_GUESS_WIDTH = 1e-9  # relative; an intercept guessed better than this is confirmed without a sample
+_FARTHEST = 1e30  # a step at which G still falls is taken for unbounded
+_ROUNDING = 1e-16
+_REGION_ROWS = 2 * SAMPLE_ROWS  # of the sample that gives the region
+_SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
+_SLOWER = 1.5  # the derivative of G is taken to grow at least so many times slower beyond the zero than before it
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a search leaves behind about a point: its best intercept, and the sum of v over the rows active there."""
+
+    b: float
+    sum_v: float
+
+
+def best_intercept(
+    f: np.ndarray, v: np.ndarray, workers: RowWorkers, guess: float | None = None
+) -> tuple[Known, float]:
+    """An intercept b that minimises the risk, and the risk.
+
+    b is a breakpoint y_i - f_i, or the middle of the interval on which the risk is smallest, or the finite
+    end of that interval where only one class has weight; 0 without any weight. A `guess` saves time if it
+    minimises the risk up to rounding, and then b is the guess up to rounding; otherwise it costs a pass.
+    """
+    known, value, _ = _Intercepts(f, f, v, workers).best(0.0, guess)
+    return known, value
+
+
+def follow(
+    f: np.ndarray,
+    df: np.ndarray,
+    k: float,
+    known: Known,
+    k_plane: float,
+    v: np.ndarray,
+    f_new: np.ndarray,
+    out: np.ndarray,
+    workers: RowWorkers,
+) -> tuple[float, float, int, float]:
+    """f + k df into `f_new` (unless empty); coefficients c_i = -v_i pi_i of the plane at f + k_plane df into `out`.
+
+    The coefficients add up to 0. `known` is of f + k df. Returns the risk there, the constant e = sum of |v_i| pi_i of
+    the plane, so that R >= <c, .> + e with equality where it was made, and the one row whose pi is neither 0 nor 1,
+    with its pi; -1 and 1.0 if none.
+    """
+    from softmargin.problems import _hinge
+
+    def block(i: int, j: int) -> tuple:
+        buffer, t, inside = np.empty(_CHUNK_ROWS), np.empty(j - i), np.empty(j - i, dtype=np.int64)
+        vectors = f[i:j], df[i:j], k, known.b, k_plane, v[i:j], lo, hi, f_new[i:j], out[i:j]
+        count, *sums = _hinge.follow_free(*vectors, buffer, t, inside)
+        return t[:count], inside[:count] + i, sums
+
+    lo, hi = inf, -inf
+    left_fails = right_fails = True
+    for wide, _ in _Intercepts(f, df, v, workers, last=(k, known)).brackets(k_plane):
+        lo = min(lo, wide[0]) if left_fails else lo
+        hi = max(hi, wide[1]) if right_fails else hi
+        t, rows, (risk, balance, constant) = joined(workers.map(block, row_blocks(f.size)))
+        near = taken(v, rows)
+        at_lo = balance - positive(near)
+        left_fails = lo > -inf and at_lo >= 0.0
+        right_fails = hi < inf and balance + positive(-near) <= 0.0
+        if not (left_fails or right_fails):
+            break
+    best = zero(t, np.abs(near), at_lo, 0.0, lo, hi)
+    active = active_part(t, near, best)
+    out[rows] = -active
+    balance -= float(active.sum())
+    constant += float(np.abs(active).sum())
+    more, row, fraction = _activate_ties(rows[t == best], v, balance, out)
+    return risk, constant + more, row, fraction
+
+
+def _activate_ties(ties: np.ndarray, v: np.ndarray, balance: float, out: np.ndarray) -> tuple[float, int, float]:
+    """Activate tied rows in turn until the sum of c is 0; the last one by the fraction that is missing.
+
+    Returns their part of the constant, that row, and its fraction; -1 and 1.0 if none.
+    """
+    ties = ties[(v[ties] > 0.0) == (balance > 0.0)]  # by sign: a product of tiny weights would be 0
+    weights = np.abs(v[ties])
+    filled = weights.cumsum()
+    whole = int(filled.searchsorted(abs(balance), side="right"))
+    out[ties[:whole]] = -v[ties[:whole]]
+    done = float(filled[whole - 1]) if whole > 0 else 0.0
+    rest = abs(balance) - done
+    if whole == ties.size or rest <= 0.0:
+        return done, -1, 1.0
+    row, fraction = int(ties[whole]), rest / float(weights[whole])
+    out[row] = -fraction * v[row]
+    return abs(balance), row, fraction
+
+
+def minimise_along(
+    f: np.ndarray,
+    df: np.ndarray,
+    v: np.ndarray,
+    A0: float,
+    B0: float,
+    C: float,
+    workers: RowWorkers,
+    known: Known | None = None,
+    width: float = 1e-2,
+) -> tuple[float, float, float, Known]:
+    """Enclose the minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C (min over b of the risk at f + k df).
+
+    Returns (k, lo, hi, known): the minimiser lies in [lo, hi], hi - lo <= width hi, k is the end with the smaller
+    G and `known` is of that end. lo = hi = 0 where G does not fall at 0. The interval may stay [0, hi] where no
+    step lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever. The
+    argument `known` is of f, and saves time.
+    """
+    line = _Line(_Intercepts(f, df, v, workers), A0, B0, C)
+    lo = line.probe(0.0, None if known is None else known.b)
+    if lo.slope >= 0.0:
+        return 0.0, 0.0, 0.0, lo.known
+    for region in _regions(f, df, v, line):
+        found = _search_inside(_Line(_narrowed(f, df, v, region, workers), A0, B0, C), region, width)
+        if found is not None:
+            return found
+    return _search(line, width)
+
+
+@dataclass(frozen=True)
+class _Region:
+    """A quadrilateral of (k, b): its corners are low[0] and high[0] at k_lo, low[1] and high[1] at k_hi."""
+
+    k_lo: float
+    k_hi: float
+    low: tuple[float, float]
+    high: tuple[float, float]
+
+    def holds(self, probe: "_Probe") -> bool:
+        share = (probe.k - self.k_lo) / (self.k_hi - self.k_lo)
+        low, high = ((1.0 - share) * ends[0] + share * ends[1] for ends in (self.low, self.high))
+        return low < probe.known.b < high
+
+
+@dataclass(frozen=True)
+class _Probe:
+    """A step k, its best intercept and risk, and the value and right derivative of G there."""
+
+    k: float
+    known: Known
+    risk: float
+    value: float
+    slope: float
+
+
+@dataclass(frozen=True)
+class _Line:
+    """G: the quadratic terms, and the risk as a function of k."""
+
+    intercepts: "_Intercepts"
+    A0: float
+    B0: float
+    C: float
+
+    def probe(self, k: float, guess: float | None = None) -> _Probe:
+        known, risk, sum_vdf = self.intercepts.best(k, guess)
+        value = 0.5 * self.A0 * k * k + self.B0 * k + self.C * risk
+        return _Probe(k, known, risk, value, self.A0 * k + self.B0 - self.C * sum_vdf)
+
+
+def _search(line: _Line, width: float) -> tuple[float, float, float, Known]:
+    """Probes at 0, 1 and beyond until G rises, then between."""
+    lo = line.probe(0.0)
+    if lo.slope >= 0.0:
+        return 0.0, 0.0, 0.0, lo.known
+    hi = line.probe(1.0)
+    factor = 2.0
+    while hi.slope < 0.0 and hi.k < _FARTHEST:
+        lo, hi = hi, line.probe(factor * hi.k)
+        factor = min(factor * factor, 1e6)
+    return _better_end(*deque(_shrinking(line, lo, hi, width), maxlen=1)[0])
+
+
+def _search_inside(line: _Line, region: _Region, width: float) -> tuple[float, float, float, Known] | None:
+    """The same between the sides of the region; None where the search leads out of it."""
+    first, last = line.probe(region.k_lo), line.probe(region.k_hi)
+    if not first.slope < 0.0 <= last.slope:
+        return None
+    for lo, hi in _shrinking(line, first, last, width):
+        if not (region.holds(lo) and region.holds(hi)):
+            return None
+    return _better_end(lo, hi)
+
+
+def _shrinking(line: _Line, lo: _Probe, hi: _Probe, width: float) -> Iterator[tuple[_Probe, _Probe]]:
+    """The enclosing probes, from the given ones to the last."""
+    yield lo, hi
+    shrink = _Shrink(lo.slope, hi.slope)
+    while hi.slope >= 0.0 and hi.k - lo.k > width * hi.k:
+        if lo.k == 0.0 and (-lo.slope * hi.k <= _ROUNDING * line.C * lo.risk or hi.k < 1.0 / _FARTHEST):
+            return  # no step in (0, hi) lowers G by more than rounding
+        k = shrink.next(lo, hi, width)
+        if not lo.k < k < hi.k:
+            return  # neighbouring numbers
+        new = line.probe(k)
+        if new.slope < 0.0:
+            lo = new
+        else:
+            hi = new
+        shrink.tell(new.slope)
+        yield lo, hi
+
+
+def _better_end(lo: _Probe, hi: _Probe) -> tuple[float, float, float, Known]:
+    best = lo if lo.value < hi.value else hi
+    return best.k, lo.k, hi.k, best.known
+
+
+def _regions(f: np.ndarray, df: np.ndarray, v: np.ndarray, line: _Line) -> Iterator[_Region]:
+    """Where the minimiser is to be expected, judged from a sample of the rows; the second is wider.
+
+    The derivative of G is known at 0, where all rows were probed. How it grows from there is what the sample tells, up
+    to chance; the zero lies between those of the sample's derivative raised and lowered by some standard errors.
+    """
+    n = f.size
+    if n < 2 * _REGION_ROWS:
+        return
+    f, df, v = sampled(f, df, v, size=_REGION_ROWS)
+    few = _Line(_Intercepts(f, df, v, line.intercepts.workers), line.A0, line.B0, line.C * n / _REGION_ROWS)
+    few = replace(few, B0=few.B0 + line.probe(0.0).slope - few.probe(0.0).slope)
+    k, _, _, known = _search(few, _SAMPLE_WIDTH)
+    if not 0.0 < k < _FARTHEST:
+        return
+    y = np.sign(v)
+    active = active_part(y - (f + k * df), v, known.b)
+    # The sum of active v is zero, so df counts from any origin; the mean makes the variance small.
+    sq = active * active
+    df_centred = df - float(sq @ df) / max(float(sq.sum()), np.finfo(float).tiny)
+    x = (active - active_part(y - f, v, few.probe(0.0).known.b)) * df_centred
+    variance = max(float(x @ x - x.sum() ** 2 / x.size), float(np.abs(v * df_centred).max() ** 2))
+    error = few.C * sqrt(variance) / -few.probe(0.0).slope
+    for deviations in (DEVIATIONS, 4.0 * DEVIATIONS):
+        k_lo, k_hi = max(0.0, k * (1.0 - deviations * error)), k * (1.0 + _SLOWER * deviations * error)
+        ends = [next(line.intercepts.brackets(end))[0] for end in (k_lo, k_hi)]
+        yield _Region(k_lo, k_hi, (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]))
+
+
+def _narrowed(f: np.ndarray, df: np.ndarray, v: np.ndarray, region: _Region, workers: RowWorkers) -> "_Intercepts":
+    """The rows that may change sides in the region, and what the others add."""
+    from softmargin.problems import _hinge
+
+    corners = region.k_lo, region.low[0], region.high[0], region.k_hi, region.low[1], region.high[1]
+
+    def block(i: int, j: int) -> tuple:
+        buffer, inside = np.empty(_CHUNK_ROWS), np.empty(j - i, dtype=np.int64)
+        count, *sums = _hinge.narrow(f[i:j], df[i:j], v[i:j], *corners, buffer, inside)
+        rows = inside[:count]
+        return [column[i:j].take(rows) for column in (f, df, v)], sums
+
+    parts = workers.map(block, row_blocks(f.size))
+    f, df, v = (np.concatenate([part[0][s] for part in parts]) for s in range(3))
+    return _Intercepts(f, df, v, workers, fixed=_Fixed(*(fsum(part[1][s] for part in parts) for s in range(3))))
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """Rows that are active for every k and b in question: sums of |v| - v f, v df and v."""
+
+    h: float = 0.0
+    vdf: float = 0.0
+    v: float = 0.0
+
+
+class _Shrink:
+    """Chooses the next probe between two ends where the derivative of G has opposite signs.
+
+    The Illinois rule is fast where the derivative is smooth; where it jumps, the tangents meet at the jump; a
+    bisection now and then makes the number of probes certain.
+    """
+
+    def __init__(self, slope_lo: float, slope_hi: float) -> None:
+        self._slope_lo, self._slope_hi = slope_lo, slope_hi
+        self._last_side = 0
+        self._count = 0
+
+    def next(self, lo: _Probe, hi: _Probe, width: float) -> float:
+        self._count += 1
+        if self._count < 5:
+            k = lo.k + (hi.k - lo.k) * (self._slope_lo / (self._slope_lo - self._slope_hi))
+        elif self._count % 2 == 1:
+            k = lo.k + (lo.value - hi.value + hi.slope * (hi.k - lo.k)) / (hi.slope - lo.slope)
+        else:
+            k = 0.5 * (lo.k + hi.k) if lo.k > hi.k / 16 else max(4.0 * lo.k, hi.k / 16)
+        margin = min(0.45 * width * hi.k, 0.5 * (hi.k - lo.k))  # two probes this far around the zero end it
+        return min(max(k, lo.k + margin), hi.k - margin)
+
+    def tell(self, slope: float) -> None:
+        """Take in the derivative at the probe; the value of an end that stays twice in a row counts half."""
+        if slope < 0.0:
+            self._slope_lo = slope
+            self._slope_hi *= 0.5 if self._last_side < 0 else 1.0
+            self._last_side = -1
+        else:
+            self._slope_hi = slope
+            self._slope_lo *= 0.5 if self._last_side > 0 else 1.0
+            self._last_side = 1
+
+
+class _Intercepts:
+    """Best intercepts along f + k df: the rows, a sample of them and what the last search knows."""
+
+    def __init__(
+        self,
+        f: np.ndarray,
+        df: np.ndarray,
+        v: np.ndarray,
+        workers: RowWorkers,
+        *,
+        fixed: _Fixed | None = None,
+        last: tuple[float, Known] | None = None,
+    ) -> None:
+        self._f, self._df, self._v, self.workers = f, df, v, workers
+        self._fixed = fixed or _Fixed()
+        self._sample: list[np.ndarray] = []
+        self._last = last
+        self._found: dict[float, tuple[Known, float, float]] = {}
+
+    @property
+    def n_rows(self) -> int:
+        return self._f.size
+
+    def best(self, k: float, guess: float | None = None) -> tuple[Known, float, float]:
+        """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k."""
+        from softmargin.problems import _hinge
+
+        if k in self._found:
+            return self._found[k]
+        fixed = self._fixed
+        lo, hi = inf, -inf
+        left_fails = right_fails = True
+        for wide, is_guess in self.brackets(k, guess):
+            lo = min(lo, wide[0]) if left_fails else lo
+            hi = max(hi, wide[1]) if right_fails else hi
+            ref = reference(lo, hi)
+            arguments = (k, ref, lo, hi)
+            t, rows, (sum_v, sum_vdf, sum_vt) = scan(
+                _hinge.scan_intercepts, (self._f, self._df, self._v), arguments, self.workers
+            )
+            v = taken(self._v, rows)
+            at_lo, at_hi = -(sum_v + fixed.v) - positive(v), -(sum_v + fixed.v) + positive(-v)
+            if is_guess and not at_lo <= 0.0 <= at_hi:
+                lo, hi = inf, -inf  # far from b: no end of the next interval
+                continue
+            left_fails = not is_guess and lo > -inf and at_lo >= 0.0
+            right_fails = not is_guess and hi < inf and at_hi <= 0.0
+            if not (left_fails or right_fails):
+                break
+        df = taken(self._df, rows)
+        b = zero(t, np.abs(v), at_lo, 0.0, lo, hi)
+        more_v, more_vdf, more_vt = _hinge.active_sums(t, v, df, b)
+        total = sum_v + more_v + fixed.v
+        ties = np.flatnonzero(t == b)
+        if ties.size > 0:
+            more_vdf += _tied_slope(v[ties], df[ties], total)
+        self._last = k, Known(b, total)
+        risk = sum_vt - (b - ref) * sum_v + more_vt + (fixed.h - k * fixed.vdf - b * fixed.v)
+        self._found[k] = Known(b, total), risk, sum_vdf + more_vdf + fixed.vdf
+        return self._found[k]
+
+    def brackets(self, k: float, guess: float | None = None) -> Iterator[tuple[tuple[float, float], bool]]:
+        """Intervals for b in the order in which to try them, made as they are asked for; True: of the guess."""
+        n = self.n_rows
+        is_sampled = n > 4 * SAMPLE_ROWS
+        if guess is not None and is_sampled:
+            radius = _GUESS_WIDTH * (1.0 + abs(guess))
+            yield (guess - radius, guess + radius), True
+        known: np.ndarray | float = 0.0
+        slope = -self._fixed.v
+        if is_sampled:
+            self._sample = self._sample or sampled(self._f, self._df, self._v, size=SAMPLE_ROWS)
+            f, df, v = self._sample
+            y = np.sign(v)
+            t = y - (f + k * df)
+            if self._last is not None:
+                last_k, last = self._last
+                known, slope = active_part(y - (f + last_k * df), v, last.b), -last.sum_v
+        for deviations in widening(is_sampled):
+            if deviations < inf:
+                yield bracket(t, v, known, n / SAMPLE_ROWS, slope, 0.0, deviations, -inf, inf), False
+            else:
+                yield (-inf, inf), False
+
+
+def _tied_slope(v: np.ndarray, df: np.ndarray, balance: float) -> float:
+    """Sum of pi_i v_i df_i over rows tied at the best b, where balance + sum of pi_i v_i = 0.
+
+    As k grows the breakpoints of these rows move by -df_i: which are active is a selection of its own. It
+    makes the sum that of the right derivative by k; any other balanced pi gives some subgradient.
+    """
+    if v.size == 1 or df.min() == df.max():
+        return -balance * float(df[0])
+    turn = zero(-df, np.abs(v), -balance - positive(v), 0.0, -inf, inf)
+    active = active_part(-df, v, turn)
+    # Rows that stay tied have df = -turn and add up to what is missing.
+    return float((active * df).sum() + (balance + active.sum()) * turn)
