@@ -87,6 +87,32 @@ def stream_rates(threads: tuple[int, ...] = (1, 2), n_bytes: int = 1 << 30, repe
     return rates
 
 
+def gather_seconds(indices: np.ndarray, width: int, n_threads: int, repeats: int = 7) -> float:
+    """Seconds to read a float64 vector of length `width` at these indices, and nothing else.
+
+    What the products of a sparse matrix cannot do without, whatever the arithmetic; the best of `repeats`.
+    """
+    import numba
+
+    @numba.njit(nogil=True, fastmath={"reassoc", "contract"})
+    def total(w, index):
+        s = 0.0
+        for p in range(index.size):
+            s += w[np.uint64(index[p])]
+        return s
+
+    w = np.ones(width)
+    parts = [(w, part) for part in np.array_split(indices, n_threads)]
+    total(w, indices[:1])
+    seconds = []
+    with ThreadPoolExecutor(n_threads) as pool:
+        for _ in range(repeats):
+            began = time.perf_counter()
+            list(pool.map(lambda part: total(*part), parts))
+            seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
 if __name__ == "__main__":
     for key, value in describe().items():
         print(f"{key}: {value}")

@@ -13,8 +13,11 @@ import numpy as np
 
 from softmargin.core.threads import Workers
 
-# A block is small enough that an interrupt waits for milliseconds, large enough that calling it costs nothing.
+# A block is small enough that an interrupt waits for milliseconds, large enough that calling it costs nothing; data of
+# a few such blocks are cut finer, so that the threads end together.
 BLOCK_VALUES = 1 << 20
+FINE_VALUES = 1 << 18
+FINE_BLOCKS = 32
 # Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
 MAX_PARTIAL_SUMS = 16
 # Extra memory allowed for partial sums or column splits, as a share of the data.
@@ -91,11 +94,13 @@ class Products:
 
     @cached_property
     def row_blocks(self) -> list[tuple[int, int]]:
-        """(lo, hi) of consecutive blocks of about BLOCK_VALUES stored values."""
+        """(lo, hi) of consecutive blocks of about the same number of stored values."""
         flat = self.flat
         if flat.n_rows == 0:
             return []
-        n_blocks = max(1, min(flat.n_rows, -(-flat.values.size // BLOCK_VALUES)))
+        size = flat.values.size
+        n_blocks = max(-(-size // BLOCK_VALUES), min(FINE_BLOCKS, -(-size // FINE_VALUES)))
+        n_blocks = max(1, min(flat.n_rows, n_blocks))
         if flat.indptr.size:
             goals = np.linspace(0, flat.values.size, n_blocks + 1)
             edges = np.searchsorted(flat.indptr, goals)

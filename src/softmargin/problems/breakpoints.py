@@ -22,7 +22,7 @@ import numpy as np
 
 SAMPLE_ROWS = 2_048
 DEVIATIONS = 3.0  # of the sample's derivative: about one search in 400 has to scan again
-_BLOCK_ROWS = 65_536
+_BLOCK_ROWS = 32_768
 _CHUNK_ROWS = 1_024  # of compiled code
 _SELECTED_ROWS = 12_288  # up to here quickselect alone is as fast
 

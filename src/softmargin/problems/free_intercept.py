@@ -47,16 +47,19 @@ _GUESS_WIDTH = 1e-9  # relative; an intercept guessed better than this is confir
 _FARTHEST = 1e30  # a step at which G still falls is taken for unbounded
 _ROUNDING = 1e-16
 _REGION_ROWS = 2 * SAMPLE_ROWS  # of the sample that gives the region
+_MANY_ROWS = 32 * SAMPLE_ROWS  # from here on the region saves more than it costs
 _SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
 _SLOWER = 1.5  # the derivative of G is taken to grow at least so many times slower beyond the zero than before it
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a search leaves behind about a point: its best intercept, and the sum of v over the rows active there."""
+    """What a search leaves behind about a point: its best intercept, the sum of v over the rows active there, and the
+    step k that led there."""
 
     b: float
     sum_v: float
+    step: float = 1.0
 
 
 def best_intercept(
@@ -159,11 +162,12 @@ def minimise_along(
     lo = line.probe(0.0, None if known is None else known.b)
     if lo.slope >= 0.0:
         return 0.0, 0.0, 0.0, lo.known
-    for region in _regions(f, df, v, line):
+    first = known.step if known is not None and known.step > 0.0 else 1.0
+    for region in _regions(f, df, v, line, first):
         found = _search_inside(_Line(_narrowed(f, df, v, region, workers), A0, B0, C), region, width)
         if found is not None:
             return found
-    return _search(line, width)
+    return _search(line, width, first)
 
 
 @dataclass(frozen=True)
@@ -207,12 +211,12 @@ class _Line:
         return _Probe(k, known, risk, value, self.A0 * k + self.B0 - self.C * sum_vdf)
 
 
-def _search(line: _Line, width: float) -> tuple[float, float, float, Known]:
-    """Probes at 0, 1 and beyond until G rises, then between."""
+def _search(line: _Line, width: float, first: float = 1.0) -> tuple[float, float, float, Known]:
+    """Probes at 0, at `first` and beyond until G rises, then between."""
     lo = line.probe(0.0)
     if lo.slope >= 0.0:
         return 0.0, 0.0, 0.0, lo.known
-    hi = line.probe(1.0)
+    hi = line.probe(first)
     factor = 2.0
     while hi.slope < 0.0 and hi.k < _FARTHEST:
         lo, hi = hi, line.probe(factor * hi.k)
@@ -255,19 +259,19 @@ def _better_end(lo: _Probe, hi: _Probe) -> tuple[float, float, float, Known]:
     return best.k, lo.k, hi.k, best.known
 
 
-def _regions(f: np.ndarray, df: np.ndarray, v: np.ndarray, line: _Line) -> Iterator[_Region]:
+def _regions(f: np.ndarray, df: np.ndarray, v: np.ndarray, line: _Line, first: float) -> Iterator[_Region]:
     """Where the minimiser is to be expected, judged from a sample of the rows; the second is wider.
 
     The derivative of G is known at 0, where all rows were probed. How it grows from there is what the sample tells, up
     to chance; the zero lies between those of the sample's derivative raised and lowered by some standard errors.
     """
     n = f.size
-    if n < 2 * _REGION_ROWS:
+    if n < _MANY_ROWS:
         return
     f, df, v = sampled(f, df, v, size=_REGION_ROWS)
     few = _Line(_Intercepts(f, df, v, line.intercepts.workers), line.A0, line.B0, line.C * n / _REGION_ROWS)
     few = replace(few, B0=few.B0 + line.probe(0.0).slope - few.probe(0.0).slope)
-    k, _, _, known = _search(few, _SAMPLE_WIDTH)
+    k, _, _, known = _search(few, _SAMPLE_WIDTH, first)
     if not 0.0 < k < _FARTHEST:
         return
     y = np.sign(v)
@@ -401,9 +405,9 @@ class _Intercepts:
         ties = np.flatnonzero(t == b)
         if ties.size > 0:
             more_vdf += _tied_slope(v[ties], df[ties], total)
-        self._last = k, Known(b, total)
+        self._last = k, Known(b, total, k)
         risk = sum_vt - (b - ref) * sum_v + more_vt + (fixed.h - k * fixed.vdf - b * fixed.v)
-        self._found[k] = Known(b, total), risk, sum_vdf + more_vdf + fixed.vdf
+        self._found[k] = self._last[1], risk, sum_vdf + more_vdf + fixed.vdf
         return self._found[k]
 
     def brackets(self, k: float, guess: float | None = None) -> Iterator[tuple[tuple[float, float], bool]]:
