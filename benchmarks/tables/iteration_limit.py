@@ -65,8 +65,8 @@ def main() -> None:
         + ", ".join(f"{rate / 1e9:.1f} GB/s with {n} thread(s)" for n, rate in rates.items())
         + " (compiled sum over 1 GiB of float64; best of the runs before and after the table)",
         "mean: over all iterations of a whole fit to a relative gap of 1e-3, the fastest of the repeats. Compilation, "
-        "validation and the judge are not in it. ratio, 10 to 40: the median of these iterations instead, when more rows "
-        "change sides from one plane to the next than later on.",
+        "validation and the judge are not in it. ratio, 10 to 40: the median of these iterations instead, when more "
+        "rows change sides from one plane to the next than later on.",
         "bound: (2 x bytes of X + 3 vectors of 8 n bytes) / memory read with as many threads. "
         "ratio: mean / bound; met: at most the target. Below 1: data from the cache, or rows that stay on their "
         "side of the margin from one plane to the next and are not read for the product with the transpose.",
@@ -91,7 +91,7 @@ def _rates(quick: bool) -> dict[int, float]:
 
 
 def _iteration_ms(problem: Problem, intercept: str, threads: int) -> tuple[float, float, int]:
-    """(mean of all, median of iterations 10 to 40, iterations); the first fits of a kind compile, so each is preceded by a short one."""
+    """(mean of all, median of iterations 10 to 40, iterations); a short fit goes before, which compiles."""
     settings = {
         "free_intercept": intercept == "free",
         "n_jobs": threads,
