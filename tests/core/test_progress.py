@@ -3,7 +3,9 @@
 import io
 import sys
 
-from softmargin.core.progress import ProgressLine
+import pytest
+
+from softmargin.core.progress import Closing, ProgressLine
 from softmargin.core.trace import Record
 
 
@@ -34,7 +36,7 @@ def test_a_terminal_gets_one_line_that_is_rewritten():
     for record in records(5):
         line(record)
     line.close("Done.")
-    assert "iteration    4" in stream.getvalue()
+    assert "iteration 4" in stream.getvalue()
     assert stream.getvalue().rstrip().endswith("Done.")
 
 
@@ -57,3 +59,32 @@ def test_several_solves_do_not_rewrite_each_other():
             line(record)
         line.close()
     assert "\r" not in stream.getvalue()
+
+
+def test_the_bar_closes_on_a_log_scale_and_tells_the_time_left():
+    closing = Closing(1e-4)
+    for k in range(5):  # a factor of ten each second: the gap is closed after four
+        closing.tell(Record(k, float(k), 1.0, 1.0 - 10.0**-k, k, k))
+        assert closing.share == pytest.approx(k / 4)
+        assert closing.bar().count("#") == 5 * k
+        if k >= 2:
+            assert closing.seconds_left == pytest.approx(4.0 - k, abs=1e-9)
+    assert Closing(1e-3).seconds_left is None
+
+
+def test_a_gap_that_grows_or_is_not_a_number_does_not_open_the_bar_again():
+    closing = Closing(1e-2)
+    for dual in (0.0, 0.9, 0.5, float("nan"), -float("inf")):
+        closing.tell(Record(0, 1.0, 1.0, dual, 0, 0))
+    assert closing.share == pytest.approx(0.5)
+    assert closing.seconds_left is None
+
+
+def test_the_line_on_a_terminal_shows_bar_gap_and_time():
+    line = ProgressLine("LinearSVC", 1e-3, stream=Terminal())
+    for record in records(8):
+        line(record)
+    text = line.bar(records(8)[-1])
+    assert text.startswith("[####")
+    assert "gap 7.8e-04 (tol 1e-03)  1.4 s  ~1 s left" in text
+    line.close()

@@ -1,5 +1,6 @@
 """What happened during a solve, and when: the trace, its observers, and the only clock."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -50,6 +51,10 @@ class Record:
     @property
     def gap(self) -> float:
         return self.primal - self.dual
+
+    @property
+    def relative_gap(self) -> float:
+        return self.gap / max(abs(self.primal), sys.float_info.min)
 
 
 class Trace:

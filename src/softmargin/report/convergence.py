@@ -70,7 +70,7 @@ class ConvergenceDisplay:
             label = f" ({name})" if name else ""
             values.plot(x, primal, color=color or "C0", label=f"primal{label}")
             values.plot(x, dual, color=color or "C1", linestyle="--", label=f"lower bound{label}")
-            relative = np.maximum(primal - dual, 0.0) / np.maximum(np.abs(primal), np.finfo(float).tiny)
+            relative = np.array([record.relative_gap for record in trace])
             gaps.plot(x, np.where(relative > 0, relative, np.nan), color=color or "C2", label=name or "gap")
         top = max(trace["primal"].max() for trace in self.traces)
         end = max(trace["primal"][-1] for trace in self.traces)
