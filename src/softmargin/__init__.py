@@ -11,17 +11,25 @@ if TYPE_CHECKING:
     from softmargin.core.status import Status
     from softmargin.estimators.certify import certify
     from softmargin.estimators.linear_svc import LinearSVC
+    from softmargin.estimators.persistence import load
     from softmargin.estimators.warnings import ConvergenceWarning
+    from softmargin.io.svmlight import load_svmlight
     from softmargin.report.convergence import ConvergenceDisplay
     from softmargin.solvers.cutting_plane.cpa import CPA
     from softmargin.solvers.cutting_plane.ocas import OCAS
+    from softmargin.solvers.subgradient.pegasos import Pegasos
+    from softmargin.solvers.subgradient.sgd import SGD
 
 # Each public name and the module it is loaded from at its first use: `import softmargin` itself stays light.
 _HOME = {
     "LinearSVC": "softmargin.estimators.linear_svc",
     "certify": "softmargin.estimators.certify",
+    "load": "softmargin.estimators.persistence",
+    "load_svmlight": "softmargin.io.svmlight",
     "OCAS": "softmargin.solvers.cutting_plane.ocas",
     "CPA": "softmargin.solvers.cutting_plane.cpa",
+    "Pegasos": "softmargin.solvers.subgradient.pegasos",
+    "SGD": "softmargin.solvers.subgradient.sgd",
     "ConvergenceDisplay": "softmargin.report.convergence",
     "Certificate": "softmargin.core.result",
     "Status": "softmargin.core.status",
@@ -34,8 +42,12 @@ _HOME = {
 __all__ = [
     "LinearSVC",
     "certify",
+    "load",
+    "load_svmlight",
     "OCAS",
     "CPA",
+    "Pegasos",
+    "SGD",
     "ConvergenceDisplay",
     "Certificate",
     "Status",

@@ -14,6 +14,8 @@ from softmargin.problems.hinge import Hinge
 from softmargin.solvers.base import run
 from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
+from softmargin.solvers.subgradient.pegasos import Pegasos
+from softmargin.solvers.subgradient.sgd import SGD
 
 _spec = importlib.util.spec_from_file_location("catalogue", Path(__file__).with_name("catalogue.py"))
 _module = importlib.util.module_from_spec(_spec)
@@ -22,6 +24,8 @@ CASES = _module.catalogue()
 
 # CPA may end within its budget with an honest status; OCAS must reach the tolerance.
 SOLVERS = {"ocas": (OCAS(), True), "cpa": (CPA(), False)}
+# These rarely reach it, so they are given few epochs.
+APPROXIMATE = {"pegasos": Pegasos(seed=0), "sgd": SGD(seed=0), "averaged": SGD(seed=0, average=True)}
 
 
 @pytest.mark.parametrize("solver_name", SOLVERS)
@@ -44,6 +48,28 @@ def test_the_judge_certifies(case, solver_name):
                 assert certificate.relative_gap <= 1e-3, where
             else:
                 assert result.status in (Status.MAX_ITER, Status.STALLED, Status.UNCONFIRMED), where
+
+
+@pytest.mark.parametrize("solver_name", APPROXIMATE)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_approximate_solvers_end_honestly(case, solver_name):
+    solver = APPROXIMATE[solver_name]
+    rows = as_rows(case.X)
+    for C in case.Cs:
+        for intercept in case.intercepts:
+            problem = Hinge(rows, case.v, C, intercept)
+            judge = HingeJudge(rows, case.v, C, intercept)
+            result = run(solver, problem, Stop(tol=1e-3, max_iter=20), judge)
+            where = f"C={C:g}, intercept={intercept}: {result.status.name} {result.certificate}"
+            certificate = result.certificate
+            assert np.isfinite(result.solution.w).all(), where
+            assert np.isfinite(certificate.dual), where
+            assert certificate.primal <= problem.scale * (1 + 1e-9), where
+            assert certificate.dual <= certificate.primal * (1 + 1e-9) + 1e-9 * problem.scale, where
+            if result.status is Status.OPTIMAL:
+                assert certificate.relative_gap <= 1e-3, where
+            else:
+                assert result.status in (Status.BUDGET, Status.MAX_ITER, Status.STALLED, Status.UNCONFIRMED), where
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.name in ("noisy", "n < d", "ties everywhere")], ids=str)

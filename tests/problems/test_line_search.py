@@ -283,7 +283,7 @@ def test_a_guess_changes_the_time_not_the_minimum(order):
         for guess in (b, b + 1e-12, b + 1e-3, b - 1e3):
             assert best_intercept(f, weights, guess=guess)[1] == pytest.approx(value, rel=1e-12)
         k, lo, hi, _ = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL)
-        guessed = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL, free.Known(b, 0.0))
+        guessed = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL, free.Hint(b, 0.0))
         assert guessed[:3] == pytest.approx((k, lo, hi), rel=2e-2)
 
 

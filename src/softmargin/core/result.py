@@ -19,6 +19,13 @@ class Solution:
 
 
 @dataclass(frozen=True)
+class WeightStart:
+    """A weight vector to start from, when the state of the earlier fit does not apply."""
+
+    w: np.ndarray
+
+
+@dataclass(frozen=True)
 class Certificate:
     """Primal value, dual bound and the gap between them, computed from the data by the judge.
 

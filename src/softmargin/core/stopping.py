@@ -15,13 +15,15 @@ class Measure:
     """What a stop rule looks at.
 
     `primal` and `dual` are the solver's belief. `scale` is C * sum(s), the primal value at w = 0. `violation` is
-    SVM-perf's: by how much the newest constraint exceeds the slack, as mean risk.
+    SVM-perf's: by how much the newest constraint exceeds the slack, as mean risk. `spent` says that the solver's own
+    budget ends here, whatever was reached (Pegasos, SGD).
     """
 
     primal: float
     dual: float
     scale: float
     violation: float
+    spent: bool = False
 
     @property
     def gap(self) -> float:

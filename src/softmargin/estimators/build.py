@@ -9,25 +9,41 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.core.result import Result
+from softmargin.core.result import Result, WeightStart
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
 from softmargin.core.trace import Clock, Observer
 from softmargin.data.rows import Rows
+from softmargin.estimators import validation
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
 from softmargin.solvers.base import Solver, run
 from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
-from softmargin.solvers.cutting_plane.state import WeightStart
+from softmargin.solvers.subgradient.pegasos import Pegasos
+from softmargin.solvers.subgradient.sgd import SGD
+from softmargin.solvers.subgradient.state import SubgradientSolver
 
-LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {"auto": OCAS, "ocas": OCAS, "cpa": CPA}
+LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {
+    "auto": OCAS,
+    "ocas": OCAS,
+    "cpa": CPA,
+    "pegasos": Pegasos,
+    "sgd": SGD,
+}
 _SOLVER_METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled")
 
 
-def linear_solver(solver: Any) -> Solver:
-    """A solver from its name, or a configured solver as it is."""
+def linear_solver(solver: Any, random_state: Any = None) -> Solver:
+    """A solver from its name, or a configured solver; one that draws at random without a seed is given one."""
+    found = _named_solver(solver)
+    if isinstance(found, SubgradientSolver) and found.seed is None and random_state is not None:
+        return replace(found, seed=validation.seed(random_state))
+    return found
+
+
+def _named_solver(solver: Any) -> Solver:
     if isinstance(solver, str):
         if solver not in LINEAR_SOLVERS:
             known = ", ".join(map(repr, LINEAR_SOLVERS))

@@ -21,10 +21,12 @@ from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.build import LinearSetting, fingerprint, linear_solver, solve_all
 from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin, with_callbacks
+from softmargin.estimators.persistence import SaveMixin
+from softmargin.estimators.scoring import labels_from_scores, linear_scores
 from softmargin.estimators.warnings import ConvergenceWarning
 
 
-class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class LinearSVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Linear support vector classification, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.x_i + b))``. More than two classes are trained one against
@@ -34,8 +36,10 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ----------
     C : float, default=1.0
         Weight of the sum of hinge losses; larger means less regularisation.
-    solver : {"auto", "ocas", "cpa"} or solver object, default="auto"
+    solver : {"auto", "ocas", "cpa", "pegasos", "sgd"} or solver object, default="auto"
         The algorithm; "auto" is "ocas". An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
+        "pegasos" and "sgd" are approximate: they end after a fixed number of steps, mostly before `tol`, and warn with
+        the gap they reached.
     tol : float, default=1e-3
         Stop when the relative duality gap (primal - dual) / primal is at most this, confirmed by the judge.
     fit_intercept : bool, default=True
@@ -45,7 +49,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     class_weight : dict, "balanced" or None, default=None
         Factor on the weights of each class's rows.
     max_iter : int or None, default=None
-        Limit on the iterations of each sub-problem; None is no limit.
+        Limit on the iterations of each sub-problem (for "pegasos" and "sgd": passes over the data); None is no limit.
     max_seconds : float or None, default=None
         Limit on the time of solving, all classes together; compilation, validation and the judge are not counted. None
         is no limit.
@@ -55,7 +59,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Continue from the last fit: exactly, if data and weights are the same; with its planes, if only C or tol
         changed; else from its weights.
     random_state : int, RandomState instance or None, default=None
-        Used by solvers that draw at random only; "ocas" and "cpa" do not.
+        Seed of "pegasos" and "sgd", which visit rows in random order; None is a new one in each fit. "ocas" and "cpa"
+        do not use it.
     verbose : int, default=0
         1 shows a progress line.
 
@@ -163,7 +168,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             for line in lines:
                 stack.callback(line.close)  # whatever happens, the terminal is left as it was
             rows = as_rows(X, workers)
-            starts = self._starts(rows, targets, setting, classes)
+            starts = self._starts(solver, rows, targets, setting, classes)
 
             def observers(k: int) -> list[Observer]:
                 found: list[Observer] = [lines[k]] if lines else []
@@ -198,19 +203,15 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Signed distances times |w|: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        scores = as_rows(X).cross(as_rows(self.coef_)) + self.intercept_
-        return scores.ravel() if len(self.classes_) == 2 else scores
+        return linear_scores(X, self.coef_, self.intercept_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(np.intp)]
-        return self.classes_[scores.argmax(axis=1)]
+        return labels_from_scores(self.decision_function(X), self.classes_)
 
     def _checked_parameters(self) -> tuple[Any, LinearSetting, Stop, int]:
         setting = linear_setting(self)
-        solver = linear_solver(self.solver)
+        solver = linear_solver(self.solver, self.random_state)
         tol = self.tol
         if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= tol < np.inf:
             raise SoftmarginError(f"tol={tol!r} must be a finite number of at least 0.")
@@ -253,12 +254,15 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             del self._state
 
     def _starts(
-        self, rows: Rows, targets: list[np.ndarray], setting: LinearSetting, classes: np.ndarray
+        self, solver: Any, rows: Rows, targets: list[np.ndarray], setting: LinearSetting, classes: np.ndarray
     ) -> list[Any] | None:
         if not self.warm_start or not hasattr(self, "coef_") or not hasattr(self, "classes_"):
             return None
-        if hasattr(self, "_state") and self._state[0] == fingerprint(rows, targets, setting):
-            return self._state[1]
+        if hasattr(self, "_state") and isinstance(self._state[1][0], getattr(solver, "state_type", object)):
+            key, states = self._state
+            # A state from a file may belong to other data than its fingerprint says.
+            if len(self.dual_) == rows.n_rows and key == fingerprint(rows, targets, setting):
+                return states
         if self.coef_.shape != (len(targets), rows.n_cols) or not np.array_equal(self.classes_, classes):
             return None
         return [setting.start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
@@ -272,6 +276,7 @@ _SEVERITY = [
     Status.STOPPED,
     Status.STALLED,
     Status.UNCONFIRMED,
+    Status.BUDGET,
     Status.MAX_ITER,
     Status.MAX_SECONDS,
     Status.INTERRUPTED,
@@ -300,6 +305,7 @@ def _convergence_message(estimator: LinearSVC, stop: Stop) -> str:
     advice = {
         Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
         Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
+        Status.BUDGET: "use solver='ocas', which is exact, or give the solver more passes (softmargin.SGD(epochs=100))",
         Status.STALLED: "raise tol, or scale the features",
         Status.UNCONFIRMED: "raise tol, or scale the features",
     }[estimator.status_]

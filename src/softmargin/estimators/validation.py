@@ -34,6 +34,17 @@ def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+def seed(random_state: Any) -> int:
+    """A seed from an integer, or drawn from a RandomState."""
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
+        return int(random_state)
+    if not isinstance(random_state, np.random.RandomState):
+        raise SoftmarginError(
+            f"random_state={random_state!r} must be an integer of at least 0, a numpy RandomState or None."
+        )
+    return int(random_state.randint(np.iinfo(np.int32).max))
+
+
 def class_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sorted classes, and for each row the position of its class."""
     check_classification_targets(y)

@@ -36,16 +36,26 @@ class Pattern:
 
 
 @dataclass(frozen=True)
+class Hint:
+    """What a line search knows about the point it found: the best intercept, the sum of v over the rows active there,
+    and the step that led there."""
+
+    b: float
+    sum_v: float
+    step: float = 1.0
+
+
+@dataclass(frozen=True)
 class LineMinimum:
     """The best point k found on a line, and a bracket [lo, hi] of the exact minimiser (lo = hi = k if exact).
 
-    `hint` is what the search knows about the point at k, for `follow` and for the next search from there; or None.
+    `hint` is for `follow` and for the next search from there.
     """
 
     k: float
     lo: float
     hi: float
-    hint: Any = None
+    hint: Hint | None = None
 
 
 class RiskProblem(Protocol):
@@ -91,7 +101,9 @@ class RiskProblem(Protocol):
         """X'c, or X'(c - before): an iteration's one product with the transpose."""
         ...
 
-    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Any = None) -> LineMinimum:
+    def minimise_along(
+        self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Hint | None = None
+    ) -> LineMinimum:
         """Minimise over k >= 0: 1/2 A0 k^2 + B0 k + C R(f + k df). The hint about f changes rounding at most."""
         ...
 

@@ -25,6 +25,7 @@ from math import fsum, inf, sqrt
 
 import numpy as np
 
+from softmargin.problems.base import Hint
 from softmargin.problems.breakpoints import (
     DEVIATIONS,
     SAMPLE_ROWS,
@@ -52,19 +53,7 @@ _SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
 _SLOWER = 1.5  # the derivative of G is taken to grow at least so many times slower beyond the zero than before it
 
 
-@dataclass(frozen=True)
-class Known:
-    """What a search leaves behind about a point: its best intercept, the sum of v over the rows active there, and the
-    step k that led there."""
-
-    b: float
-    sum_v: float
-    step: float = 1.0
-
-
-def best_intercept(
-    f: np.ndarray, v: np.ndarray, workers: RowWorkers, guess: float | None = None
-) -> tuple[Known, float]:
+def best_intercept(f: np.ndarray, v: np.ndarray, workers: RowWorkers, guess: float | None = None) -> tuple[Hint, float]:
     """An intercept b that minimises the risk, and the risk.
 
     b is a breakpoint y_i - f_i, or the middle of the interval on which the risk is smallest, or the finite
@@ -79,7 +68,7 @@ def follow(
     f: np.ndarray,
     df: np.ndarray,
     k: float,
-    known: Known,
+    known: Hint,
     k_plane: float,
     v: np.ndarray,
     f_new: np.ndarray,
@@ -148,9 +137,9 @@ def minimise_along(
     B0: float,
     C: float,
     workers: RowWorkers,
-    known: Known | None = None,
+    known: Hint | None = None,
     width: float = 1e-2,
-) -> tuple[float, float, float, Known]:
+) -> tuple[float, float, float, Hint]:
     """Enclose the minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C (min over b of the risk at f + k df).
 
     Returns (k, lo, hi, known): the minimiser lies in [lo, hi], hi - lo <= width hi, k is the end with the smaller
@@ -190,7 +179,7 @@ class _Probe:
     """A step k, its best intercept and risk, and the value and right derivative of G there."""
 
     k: float
-    known: Known
+    known: Hint
     risk: float
     value: float
     slope: float
@@ -211,7 +200,7 @@ class _Line:
         return _Probe(k, known, risk, value, self.A0 * k + self.B0 - self.C * sum_vdf)
 
 
-def _search(line: _Line, width: float, first: float = 1.0) -> tuple[float, float, float, Known]:
+def _search(line: _Line, width: float, first: float = 1.0) -> tuple[float, float, float, Hint]:
     """Probes at 0, at `first` and beyond until G rises, then between."""
     lo = line.probe(0.0)
     if lo.slope >= 0.0:
@@ -224,7 +213,7 @@ def _search(line: _Line, width: float, first: float = 1.0) -> tuple[float, float
     return _better_end(*deque(_shrinking(line, lo, hi, width), maxlen=1)[0])
 
 
-def _search_inside(line: _Line, region: _Region, width: float) -> tuple[float, float, float, Known] | None:
+def _search_inside(line: _Line, region: _Region, width: float) -> tuple[float, float, float, Hint] | None:
     """The same between the sides of the region; None where the search leads out of it."""
     first, last = line.probe(region.k_lo), line.probe(region.k_hi)
     if not first.slope < 0.0 <= last.slope:
@@ -254,7 +243,7 @@ def _shrinking(line: _Line, lo: _Probe, hi: _Probe, width: float) -> Iterator[tu
         yield lo, hi
 
 
-def _better_end(lo: _Probe, hi: _Probe) -> tuple[float, float, float, Known]:
+def _better_end(lo: _Probe, hi: _Probe) -> tuple[float, float, float, Hint]:
     best = lo if lo.value < hi.value else hi
     return best.k, lo.k, hi.k, best.known
 
@@ -360,19 +349,19 @@ class _Intercepts:
         workers: RowWorkers,
         *,
         fixed: _Fixed | None = None,
-        last: tuple[float, Known] | None = None,
+        last: tuple[float, Hint] | None = None,
     ) -> None:
         self._f, self._df, self._v, self.workers = f, df, v, workers
         self._fixed = fixed or _Fixed()
         self._sample: list[np.ndarray] = []
         self._last = last
-        self._found: dict[float, tuple[Known, float, float]] = {}
+        self._found: dict[float, tuple[Hint, float, float]] = {}
 
     @property
     def n_rows(self) -> int:
         return self._f.size
 
-    def best(self, k: float, guess: float | None = None) -> tuple[Known, float, float]:
+    def best(self, k: float, guess: float | None = None) -> tuple[Hint, float, float]:
         """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k."""
         from softmargin.problems import _hinge
 
@@ -405,7 +394,7 @@ class _Intercepts:
         ties = np.flatnonzero(t == b)
         if ties.size > 0:
             more_vdf += _tied_slope(v[ties], df[ties], total)
-        self._last = k, Known(b, total, k)
+        self._last = k, Hint(b, total, k)
         risk = sum_vt - (b - ref) * sum_v + more_vt + (fixed.h - k * fixed.vdf - b * fixed.v)
         self._found[k] = self._last[1], risk, sum_vdf + more_vdf + fixed.vdf
         return self._found[k]

@@ -15,7 +15,6 @@ Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Suppor
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Flat, Rows
 from softmargin.problems import free_intercept, line_search
-from softmargin.problems.base import LineMinimum, Pattern
+from softmargin.problems.base import Hint, LineMinimum, Pattern
 from softmargin.problems.breakpoints import row_blocks
 
 
@@ -102,7 +101,9 @@ class Hinge:
             risk, constant = line_search.follow(f, df, to.k, k_plane, v, f_new, c, workers)
         return risk, Pattern(c, constant, Witness(_bits(c, row, workers), row, fraction))
 
-    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Any = None) -> LineMinimum:
+    def minimise_along(
+        self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Hint | None = None
+    ) -> LineMinimum:
         v, C = self.signed_weights, self.C
         if self.intercept == "free":
             return LineMinimum(*free_intercept.minimise_along(f, df, v, A0, B0, C, self.workers, hint))

@@ -32,8 +32,13 @@ class Solver(Protocol):
         """The stop rule that `tol` is for: a key of `core.stopping.RULES`."""
         ...
 
+    @property
+    def state_type(self) -> type:
+        """What its states are: an earlier state is continued only by a solver of this kind."""
+        ...
+
     def init(self, problem: Any, start: Any = None) -> Any:
-        """The first state; `start` is an earlier state of the same data, or a weight vector."""
+        """The first state; `start` is an earlier state of the same data, or a `WeightStart`."""
         ...
 
     def step(self, problem: Any, state: Any) -> Any:
@@ -120,6 +125,8 @@ def run(
                 status = Status.STOPPED
             elif solver.is_stalled(state):
                 status = Status.STALLED
+            elif measure.spent:
+                status = Status.BUDGET
             elif stop.max_iter is not None and counts["iterations"] - first_iteration >= stop.max_iter:
                 status = Status.MAX_ITER
             elif cancel is not None and cancel.is_set:
@@ -142,7 +149,7 @@ def run(
         certificate = judge(solution)
         judging += clock.seconds - began
         measure = solver.measure(problem, state)
-        if status in (Status.STALLED, Status.MAX_ITER) and _confirmed(stop, certificate, measure):
+        if status in (Status.STALLED, Status.BUDGET, Status.MAX_ITER) and _confirmed(stop, certificate, measure):
             status = Status.OPTIMAL
     seconds = {"total": clock.wall, "judge": judging, "compile": clock.compiling}
     return Result(solution, status, certificate, solver.counts(state), trace, state, seconds)

@@ -20,7 +20,7 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.linalg import vectors
-from softmargin.problems.base import Pattern, RiskProblem
+from softmargin.problems.base import Hint, Pattern, RiskProblem
 
 FIRST_CAPACITY = 64
 # A slope is computed afresh when more than this share of the plane's rows changed, and at the latest after this many
@@ -34,12 +34,12 @@ COUNTED_ROWS = 8192  # at least: the share is judged from every so manieth row
 class Point:
     """A weight vector: its outputs f, and x, which is w itself (slopes) or row coefficients with w = X'x (outputs).
 
-    `hint` is what a line search found out about it.
+    `hint` is what a line search found out about it, for the next one.
     """
 
     x: np.ndarray
     f: np.ndarray
-    hint: Any = None
+    hint: Hint | None = None
 
 
 @dataclass(frozen=True)

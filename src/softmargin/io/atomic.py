@@ -1,0 +1,36 @@
+"""Files that are there as a whole or not at all."""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+
+@contextmanager
+def replacing(path: Any) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when the block ends, and vanishes if the block fails.
+
+    It is written beside `path`, under a name of its own: until the last moment an old file stays as it was. Links are
+    followed, and an old file's permissions are kept.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "the folder to write to does not exist", str(target.parent))
+    mode = target.stat().st_mode if target.exists() else None
+    if mode is not None and not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "only a regular file can be replaced", str(target))
+    draft = target.parent / f".softmargin-{secrets.token_hex(8)}.tmp"
+    try:
+        with draft.open("xb") as file:
+            yield file
+        if mode is not None:
+            draft.chmod(stat.S_IMODE(mode))
+        draft.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise

@@ -1,0 +1,155 @@
+"""What a model file holds before it is a model: plain values and arrays, and what each kind of model stores.
+
+The tables below are the whole of it. An array is described by its type and the names of its lengths; one name is one
+length wherever it stands, so arrays that contradict each other are found without knowing what they mean.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from reprlib import repr as shown
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.errors import ModelFileError
+
+
+@dataclass(frozen=True)
+class Named:
+    """A configured object among the parameters, such as a solver: the name of its class, and its fields."""
+
+    name: str
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """A model as data. `params` and `values` hold None, bool, int, float, str, and lists, dicts or `Named` of these."""
+
+    kind: str
+    params: dict[str, Any]
+    values: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What one kind of model stores: arrays it must have, groups of arrays that come together or not at all, values."""
+
+    arrays: Mapping[str, str]
+    groups: tuple[Mapping[str, str], ...]
+    values: tuple[str, ...]
+    rule: Callable[[Mapping[str, int]], bool]  # whether lengths of different names go together
+
+
+def one_against_rest(lengths: Mapping[str, int]) -> bool:
+    n_classes = lengths["classes"]
+    return n_classes >= 2 and lengths["problems"] == (1 if n_classes == 2 else n_classes) and lengths["features"] >= 1
+
+
+# "label": numbers, bool or text. "text": strings. The other types are those of safetensors.
+LINEAR = {
+    "coef_": "F64 problems features",
+    "intercept_": "F64 problems",
+    "classes_": "label classes",
+}
+FEATURE_NAMES = {"feature_names_in_": "text features"}
+DUAL = {"dual_": "F64 rows problems"}
+# The records of all sub-problems, one after the other; `lengths` says how many belong to each.
+TRACE = {
+    "trace.lengths": "I64 problems",
+    "trace.iteration": "I64 records",
+    "trace.seconds": "F64 records",
+    "trace.primal": "F64 records",
+    "trace.dual": "F64 records",
+    "trace.planes": "I64 records",
+    "trace.passes": "I64 records",
+    "trace.kernel_evaluations": "I64 records",
+}
+# What a solver continues from, for each sub-problem k: the arrays "state.k.gamma" and so on. None may be missing where
+# the state has it; which of these it is, stands in the value "state".
+STATES = {
+    "PlaneState": {
+        "gamma": "F64 planes",
+        "idle": "I64 planes",
+        "best.x": "F64 width",
+        "best.f": "F64 rows",
+        "planes.vectors": "F64 planes width",
+        "planes.gram": "F64 planes planes",
+        "planes.constants": "F64 planes",
+        "planes.witness_bits": "U8 planes bytes",
+        "planes.witness_row": "I64 planes",
+        "planes.witness_fraction": "F64 planes",
+        "planes.latest.c": "F64 rows",
+        "planes.latest.slope": "F64 weights",
+    },
+    "SubgradientState": {
+        "w": "F64 weights",
+        "hits": "F64 rows",
+        "seen": "F64 rows",
+        "total": "F64 weights",
+        "best": "F64 weights",
+        "best_f": "F64 rows",
+        "bound": "F64 rows",
+    },
+}
+
+KINDS = {
+    "LinearSVC": Kind(
+        arrays=LINEAR,
+        groups=(FEATURE_NAMES, DUAL, TRACE),
+        values=("status_", "certificates_", "n_iter_", "seconds_", "state"),
+        rule=one_against_rest,
+    ),
+}
+
+# The types of safetensors.
+DTYPES = {
+    "BOOL": np.dtype("bool"),
+    **{f"I{8 * size}": np.dtype(f"<i{size}") for size in (1, 2, 4, 8)},
+    **{f"U{8 * size}": np.dtype(f"<u{size}") for size in (1, 2, 4, 8)},
+    **{f"F{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
+}
+CODES = {dtype: code for code, dtype in DTYPES.items()}
+TYPES_OF = {"label": (*DTYPES, "text")}
+
+
+Described = Mapping[str, tuple[str, tuple[int, ...]]]  # of each array: its type and its shape
+
+
+def check_layout(kind: str, arrays: Described) -> None:
+    """Whether a model of this kind stores such arrays, and whether their lengths agree. States are not looked at."""
+    if kind not in KINDS:
+        raise ModelFileError(f"the estimator {shown(kind)} is unknown to this version: known are {', '.join(KINDS)}")
+    layout = KINDS[kind]
+    arrays = {name: described for name, described in arrays.items() if not name.startswith("state.")}
+    expected = dict(layout.arrays)
+    for group in layout.groups:
+        if not arrays.keys().isdisjoint(group):
+            expected |= group
+    lengths: dict[str, int] = {}
+    check_axes(expected, arrays, lengths)
+    if not layout.rule(lengths):
+        found = ", ".join(f"{length} {axis}" for axis, length in lengths.items())
+        raise ModelFileError(f"lengths contradict each other: {found}")
+
+
+def check_axes(expected: Mapping[str, str], arrays: Described, lengths: dict[str, int]) -> None:
+    """Whether the arrays are exactly the expected ones; `lengths` are those known already, and gets those found."""
+    if missing := sorted(expected.keys() - arrays.keys()):
+        raise ModelFileError(f"the array {missing[0]!r} is missing")
+    if unknown := sorted(arrays.keys() - expected.keys()):
+        raise ModelFileError(f"the array {shown(unknown[0])} is unknown")
+    for name, description in expected.items():
+        wanted, *axes = description.split()
+        found, shape = arrays[name]
+        if found not in TYPES_OF.get(wanted, (wanted,)):
+            raise ModelFileError(f"the array {name!r} has type {found}, not {wanted}")
+        if len(shape) != len(axes):
+            raise ModelFileError(f"the array {name!r} has shape {shape}, but needs {len(axes)} dimensions")
+        for axis, length in zip(axes, shape, strict=True):
+            if lengths.setdefault(axis, length) != length:
+                raise ModelFileError(
+                    f"the array {name!r} has shape {shape}, but the number of {axis} is {lengths[axis]}"
+                )
