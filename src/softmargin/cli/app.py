@@ -1,0 +1,212 @@
+"""The commands and their options. Nothing heavy is imported before a command runs: help is instant."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import softmargin
+from softmargin.cli.output import reporting_errors
+
+app = typer.Typer(
+    help="Train linear support vector machines exactly, with proof: every model carries a certificate of how far "
+    "it can be from the optimum.\n\n"
+    "  softmargin train a9a.svm a9a.model -C 1\n\n"
+    "  softmargin predict a9a.model a9a.t predictions.txt\n\n"
+    "DATA is svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), .npz, .npy, .csv or .parquet. Exit codes: 0 done, "
+    "1 error, 2 wrong usage, 3 stopped before the tolerance was reached.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+class SolverName(StrEnum):
+    auto = "auto"
+    ocas = "ocas"
+    cpa = "cpa"
+    pegasos = "pegasos"
+    sgd = "sgd"
+
+
+class ValueType(StrEnum):
+    float32 = "float32"
+    float64 = "float64"
+
+
+class IndexBase(StrEnum):
+    auto = "auto"
+    zero = "0"
+    one = "1"
+
+
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="Rows with labels.", show_default=False)]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.")]
+Label = Annotated[
+    str | None,
+    typer.Option(help="Column of the labels: a name (.csv, .parquet, .npz) or a number (.npy).", show_default=False),
+]
+Base = Annotated[IndexBase, typer.Option("--index-base", help="Number of the first feature in svmlight text.")]
+Type = Annotated[ValueType, typer.Option("--dtype", help="Type in which values of text are kept.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"softmargin {softmargin.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+@app.command(no_args_is_help=True)
+@reporting_errors
+def train(
+    data: Data,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File to write.", show_default=False)],
+    C: Annotated[
+        float | None,
+        typer.Option("-C", "-c", metavar="C", help="Weight of the sum of losses.  [default: 1]", show_default=False),
+    ] = None,
+    solver: Annotated[SolverName | None, typer.Option(help="Algorithm.  [default: auto]", show_default=False)] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(help="Stop at this relative duality gap.  [default: 0.001]", show_default=False),
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.", show_default=False)] = None,
+    max_iter: Annotated[int | None, typer.Option(help="Stop after so many iterations.", show_default=False)] = None,
+    jobs: Jobs = -1,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(help='"balanced", or LABEL=WEIGHT,LABEL=WEIGHT,...', show_default=False),
+    ] = None,
+    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="No intercept.")] = False,
+    penalised_intercept: Annotated[
+        bool, typer.Option("--penalised-intercept", help="The intercept as a constant feature, as in LIBLINEAR.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="For pegasos and sgd, which draw at random.", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where MODEL was stopped.")] = False,
+    label: Label = None,
+    index_base: Base = IndexBase.auto,
+    n_features: Annotated[
+        int | None, typer.Option(help="Number of features.  [default: as many as occur]", show_default=False)
+    ] = None,
+    dtype: Type = ValueType.float64,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")] = False,
+    json: Json = False,
+) -> None:
+    """Train a model on DATA and write it to MODEL.
+
+    Ctrl-C stops early: the best model so far is saved with its certificate, and --resume goes on from there.
+    """
+    from softmargin.cli import training
+    from softmargin.cli.data import DataOptions
+
+    given: dict[str, Any] = {
+        "C": C,
+        "solver": None if solver is None else solver.value,
+        "tol": tol,
+        "max_seconds": max_seconds,
+        "max_iter": max_iter,
+        "n_jobs": jobs,
+        "class_weight": class_weight,
+        "fit_intercept": False if no_intercept else None,
+        "intercept": "penalised" if penalised_intercept else None,
+        "random_state": seed,
+    }
+    options = DataOptions(label, index_base.value, n_features, dtype.value, jobs)
+    training.train(data, model, options, given, resume=resume, quiet=quiet, as_json=json)
+
+
+@app.command(no_args_is_help=True)
+@reporting_errors
+def predict(
+    model: Model,
+    data: Data,
+    out: Annotated[
+        Path | None,
+        typer.Argument(metavar="[OUT]", help="File to write; without it, the terminal.", show_default=False),
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Scores instead of labels; several classes in the order that info shows.")
+    ] = False,
+    label: Label = None,
+    index_base: Base = IndexBase.auto,
+    jobs: Jobs = -1,
+    json: Json = False,
+) -> None:
+    """Predict a label for each row of DATA, one a line.
+
+    Where DATA has labels, the accuracy is shown.
+    """
+    from softmargin.cli import using
+    from softmargin.cli.data import DataOptions
+
+    using.predict(model, data, out, DataOptions(label, index_base.value, n_jobs=jobs), scores=scores, as_json=json)
+
+
+@app.command(no_args_is_help=True)
+@reporting_errors
+def info(model: Model, json: Json = False) -> None:
+    """Show what is in a model file.
+
+    Parameters, classes, certificate, solver, size, versions.
+    """
+    from softmargin.cli import using
+
+    using.info(model, as_json=json)
+
+
+@app.command(no_args_is_help=True)
+@reporting_errors
+def certify(
+    model: Model,
+    data: Data,
+    label: Label = None,
+    index_base: Base = IndexBase.auto,
+    dtype: Type = ValueType.float64,
+    jobs: Jobs = -1,
+    json: Json = False,
+) -> None:
+    """Judge a model again on its training data.
+
+    Shows primal value, dual bound and gap, computed from the data. The exit code is 3 if the relative gap is above the
+    model's tolerance.
+    """
+    from softmargin.cli import using
+    from softmargin.cli.data import DataOptions
+
+    using.certify(model, data, DataOptions(label, index_base.value, dtype=dtype.value, n_jobs=jobs), as_json=json)
+
+
+@app.command(no_args_is_help=True)
+@reporting_errors
+def evaluate(
+    model: Model,
+    data: Data,
+    label: Label = None,
+    index_base: Base = IndexBase.auto,
+    jobs: Jobs = -1,
+    json: Json = False,
+) -> None:
+    """Measure how well a model predicts DATA.
+
+    Accuracy, and for two classes ROC area and precision/recall break-even point.
+    """
+    from softmargin.cli import using
+    from softmargin.cli.data import DataOptions
+
+    using.evaluate(model, data, DataOptions(label, index_base.value, n_jobs=jobs), as_json=json)

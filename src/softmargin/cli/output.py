@@ -1,0 +1,91 @@
+"""What the user sees: lines of names and values, JSON, errors without a traceback."""
+
+import functools
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import typer
+
+from softmargin.core.errors import SoftmarginError
+
+STOPPED_EARLY = 3
+
+
+def reporting_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """A wrong file or parameter is told in one sentence and ends with exit code 1."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except (SoftmarginError, OSError) as error:
+            fail(_sentence(error))
+        except MemoryError:
+            fail("out of memory. Try --dtype float32, or fewer rows.")
+        except KeyboardInterrupt:
+            fail("interrupted; nothing was written.")
+
+    return wrapped
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    return str(error)
+
+
+def fail(sentence: str) -> None:
+    typer.echo(f"softmargin: {sentence}", err=True)
+    raise typer.Exit(1)
+
+
+def show(values: Mapping[str, Any], as_json: bool) -> None:
+    """Lines "name  value", or one JSON object; a mapping inside is shown indented."""
+    if as_json:
+        typer.echo(json.dumps(_plain(values), allow_nan=False))
+        return
+    lines = list(_lines(values, ""))
+    width = max(len(name) for name, _ in lines)
+    for name, text in lines:
+        typer.echo(f"{name.ljust(width)}  {text}".rstrip())
+
+
+def note(sentence: str) -> None:
+    """For the person at the terminal; what scripts read goes to the standard output."""
+    typer.echo(sentence, err=True)
+
+
+def is_watched() -> bool:
+    return sys.stderr.isatty()
+
+
+def _lines(values: Mapping[str, Any], indent: str) -> Any:
+    for name, value in values.items():
+        title = indent + name.replace("_", " ")
+        if isinstance(value, Mapping):
+            yield title, ""
+            yield from _lines(value, indent + "  ")
+        else:
+            yield title, _text(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if isinstance(value, list | tuple):
+        return " ".join(_text(item) for item in value)
+    return "none" if value is None else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """For JSON: NumPy's numbers as Python's, numbers that are not finite as null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

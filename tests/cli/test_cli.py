@@ -1,0 +1,241 @@
+"""The command line as a person or a script uses it."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_iris
+from sklearn.preprocessing import StandardScaler
+from typer.testing import CliRunner
+
+import softmargin
+from softmargin.cli.app import app
+
+
+@pytest.fixture
+def run():
+    runner = CliRunner()
+
+    def invoke(*arguments, code=0):
+        result = runner.invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def cancer(tmp_path):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    path = tmp_path / "cancer.svm"
+    dump_svmlight_file(X, np.where(y, 1, -1), str(path), zero_based=False)
+    return path
+
+
+def program(*arguments, **options):
+    """The installed program in a process of its own."""
+    command = [sys.executable, "-c", "from softmargin.cli.main import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def test_from_a_file_to_a_model_and_back(run, cancer, tmp_path):
+    model, out = tmp_path / "cancer.model", tmp_path / "out.txt"
+    trained = json.loads(run("train", cancer, model, "-C", "0.5", "--tol", "1e-4", "--jobs", 1, "--json").stdout)
+    assert trained["status"] == "OPTIMAL"
+    assert trained["relative_gap"] <= 1e-4
+    assert trained["classes"] == [-1, 1]
+
+    predicted = run("predict", model, cancer, out)
+    labels = out.read_text().split()
+    assert set(labels) == {"-1", "1"}
+    assert "accuracy" in predicted.stderr
+    assert predicted.stdout == ""
+    assert run("predict", model, cancer).stdout == out.read_text()
+
+    estimator = softmargin.load(model)
+    X, y = softmargin.load_svmlight(cancer)
+    np.testing.assert_array_equal(estimator.predict(X), np.array(labels, dtype=int))
+    scores = run("predict", model, cancer, "--scores").stdout.split()
+    np.testing.assert_array_equal(np.array(scores, dtype=float), estimator.decision_function(X))
+
+    summary = json.loads(run("predict", model, cancer, out, "--json").stdout)
+    assert summary["correct"] == np.count_nonzero(estimator.predict(X) == y)
+    found = json.loads(run("evaluate", model, cancer, "--json").stdout)
+    assert found["rows"] == len(y)
+    assert found["accuracy"] == pytest.approx(estimator.score(X, y))
+    assert 0.9 < found["break_even"] <= found["roc_area"] <= 1.0
+
+    judged = json.loads(run("certify", model, cancer, "--json").stdout)
+    assert judged["primal"] == pytest.approx(trained["primal"], rel=1e-12)
+    assert judged["relative_gap"] <= 1e-4
+
+
+def test_info_tells_what_is_in_the_file(run, cancer, tmp_path):
+    model = tmp_path / "m"
+    run("train", cancer, model, "--class-weight", "balanced", "--quiet")
+    text = run("info", model).stdout
+    for words in ("LinearSVC", "class weight   balanced", "ocas (auto", "-1 1", "relative gap", "OPTIMAL", "versions"):
+        assert words in text
+    described = json.loads(run("info", model, "--json").stdout)
+    assert described["bytes"] == model.stat().st_size
+    assert described["certificate"]["relative_gap"] <= 1e-3
+    assert described["can_be_resumed"] is False
+
+
+def test_several_classes_and_names_as_labels(run, tmp_path):
+    pytest.importorskip("pyarrow")
+    import pandas as pd
+
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["kind"] = np.array(["setosa", "versicolor", "virginica"])[y]
+    frame.to_csv(tmp_path / "iris.csv", index=False)
+    model = tmp_path / "m"
+    run("train", tmp_path / "iris.csv", model, "--label", "kind")
+    assert run("predict", model, tmp_path / "iris.csv", "--label", "kind").stdout.split()[:2] == ["setosa"] * 2
+    rows = run("predict", model, tmp_path / "iris.csv", "--label", "kind", "--scores").stdout.splitlines()
+    assert len(rows[0].split()) == 3
+    found = json.loads(run("evaluate", model, tmp_path / "iris.csv", "--label", "kind", "--json").stdout)
+    assert found["accuracy"] > 0.9
+    assert "roc_area" not in found
+
+
+def test_options_reach_the_estimator(run, cancer, tmp_path):
+    model = tmp_path / "m"
+    run("train", cancer, model, "-c", "2", "--solver", "cpa", "--no-intercept", "--class-weight", "+1=2,-1=0.5", "-q")
+    estimator = softmargin.load(model)
+    assert (estimator.C, estimator.solver, estimator.fit_intercept) == (2.0, "cpa", False)
+    assert estimator.class_weight == {1: 2.0, -1: 0.5}
+    run("train", cancer, model, "--penalised-intercept", "--dtype", "float32", "-q", "--n-features", 40)
+    estimator = softmargin.load(model)
+    assert estimator.intercept == "penalised"
+    assert estimator.n_features_in_ == 40
+    ended = run("train", cancer, model, "--solver", "sgd", "--seed", 3, code=3)
+    assert "--solver ocas" in ended.stderr
+    assert softmargin.load(model).random_state == 3
+
+
+def test_a_fit_that_stops_early_is_saved_and_resumed_exactly(run, cancer, tmp_path):
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    run("train", cancer, whole, "--tol", "1e-6", "-q")
+    stopped = run("train", cancer, part, "--tol", "1e-6", "--max-iter", 5, code=3)
+    assert "--resume" in stopped.stderr
+    assert "relative gap" in stopped.stdout
+    assert json.loads(run("info", part, "--json").stdout)["can_be_resumed"] is True
+    run("train", cancer, part, "--resume", "-q")
+    one, other = softmargin.load(whole), softmargin.load(part)
+    assert one.coef_.tobytes() == other.coef_.tobytes()
+    assert one.certificate_ == other.certificate_
+    assert "nothing to resume" in run("train", cancer, part, "--resume", code=1).stderr
+    assert "leave that out" in run("train", cancer, part, "--resume", "--solver", "cpa", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "words"),
+    [
+        ("1 1:2\n-1 2:x\n", [], ":2:"),
+        ("1 1:2\n1 2:3\n", [], "class"),
+        ("1 1:2\n-1 2:3\n", ["-C", "-1"], "C="),
+        ("1 1:2\n-1 2:3\n", ["--class-weight", "7=1"], "no label of the data"),
+        ("1 1:2\n-1 2:3\n", ["--class-weight", "1=big"], "not a number"),
+        ("1 1:2\n-1 2:3\n", ["--label", "y"], "label first in every line"),
+        ("1 1:2\n-1 2:3\n", ["--n-features", "1"], "1"),
+    ],
+)
+def test_bad_input_is_told_in_one_sentence(run, tmp_path, text, arguments, words):
+    (tmp_path / "d").write_text(text)
+    result = run("train", tmp_path / "d", tmp_path / "m", *arguments, code=1)
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("softmargin: ")
+    assert not (tmp_path / "m").exists()
+
+
+def test_missing_files_wrong_models_and_wrong_usage(run, cancer, tmp_path):
+    assert "No such file" in run("train", tmp_path / "none", tmp_path / "m", code=1).stderr
+    assert "not a folder" in run("train", cancer, tmp_path / "none" / "m", code=1).stderr
+    assert "cancer.svm" in run("predict", cancer, cancer, code=1).stderr
+    assert run("train", cancer, code=2).stderr
+    assert run("train", cancer, tmp_path / "m", "--solver", "magic", code=2).stderr
+    assert "OUT" in run("predict", cancer, cancer, "--json", code=2).stderr
+    model = tmp_path / "m"
+    run("train", cancer, model, "-q")
+    (tmp_path / "other").write_text("7 1:1\n8 2:1\n")
+    assert "none of the labels" in run("evaluate", model, tmp_path / "other", code=1).stderr
+    assert "classes" in run("certify", model, tmp_path / "other", code=1).stderr
+    (tmp_path / "wide").write_text("1 1:1 99:1\n")
+    assert "99" in run("predict", model, tmp_path / "wide", code=1).stderr
+
+
+def test_certify_ends_with_3_where_the_gap_is_too_large(run, cancer, tmp_path):
+    model = tmp_path / "m"
+    run("train", cancer, model, "--tol", "1e-6", "--max-iter", 3, "-q", code=3)
+    run("certify", model, cancer, code=3)
+
+
+def test_help_predict_and_info_import_little(cancer, tmp_path):
+    run_it = (
+        "import sys\nfrom softmargin.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "print([name for name in ('sklearn', 'numba', 'scipy', 'numpy') if name in sys.modules])"
+    )
+
+    def imported(*arguments):
+        command = [sys.executable, "-c", run_it, *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout.splitlines()[-1]
+
+    model = tmp_path / "m"
+    assert program("train", cancer, model).returncode == 0
+    assert imported("--help") == "[]"
+    assert imported("info", model) in ("['scipy', 'numpy']", "['numpy']")
+    (tmp_path / "few.svm").write_text("".join(cancer.read_text().splitlines(keepends=True)[:99]))
+    assert imported("predict", model, tmp_path / "few.svm", tmp_path / "out") == "['scipy', 'numpy']"
+
+
+def test_without_the_extra_the_program_says_what_to_install():
+    code = "import sys; sys.modules['typer'] = None; from softmargin.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert 'pip install "softmargin[cli]"' in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+def test_ctrl_c_on_a_terminal_saves_the_best_model_so_far(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 200))
+    y = np.where(X[:, 0] + 2 * rng.standard_normal(3000) > 0, 1, -1)
+    np.savez(tmp_path / "hard.npz", X=X, y=y)
+    model = tmp_path / "m"
+    master, slave = pty.openpty()
+    command = [sys.executable, "-c", "from softmargin.cli.main import main; main()"]
+    command += ["train", str(tmp_path / "hard.npz"), str(model), "-C", "100", "--tol", "1e-12", "--jobs", "1"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, start_new_session=True)
+    os.close(slave)
+    seen = b""
+    deadline = time.monotonic() + 100
+    while b"left" not in seen and time.monotonic() < deadline:
+        seen += os.read(master, 4096)
+    assert b"gap" in seen
+    child.send_signal(signal.SIGINT)
+    while True:
+        try:
+            part = os.read(master, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    out = child.communicate(timeout=60)[0].decode()
+    os.close(master)
+    assert child.returncode == 3, seen
+    assert "INTERRUPTED" in out
+    assert b"--resume" in seen
+    assert softmargin.load(model).certificate_.relative_gap < 1
