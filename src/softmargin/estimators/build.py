@@ -97,15 +97,12 @@ def solve_all(
     n_outer = min(n_threads, n_tasks)
     cancel = cancel or Cancel()
     clock = Clock()
-    waiting = n_tasks
 
     def solve(k: int) -> Result:
-        nonlocal waiting
         limit = stop
         if stop.max_seconds is not None:
-            rounds = -(-waiting // n_outer)
+            rounds = -(-(n_tasks - k) // n_outer)  # sub-problems begin in order
             limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / rounds)
-        waiting -= 1
         workers = Workers(max(1, n_threads // n_outer))
         try:
             result = run(
