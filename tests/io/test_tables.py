@@ -210,6 +210,12 @@ class TestNpz:
             load_table(tmp_path / "x.npz")
         assert "x.npz" in str(caught.value)
 
+    def test_other_compressions(self, tmp_path):
+        for compression in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+            npz(tmp_path / "x.npz", compression, X=X)
+            with pytest.raises(DataFormatError, match="compressed"):
+                load_table(tmp_path / "x.npz")
+
     def test_what_was_asked_for_and_is_not_there(self, tmp_path):
         np.savez(tmp_path / "x.npz", X=X)
         with pytest.raises(DataFormatError, match="'truth'"):
@@ -324,6 +330,12 @@ class TestColumns:
             load_table(self.write(tmp_path, ending, y=[0, 1]))
         with pytest.raises(DataFormatError, match="'qid'"):
             load_table(self.write(tmp_path, ending, a=[0, 1]), query_id=True)
+        with pytest.raises(DataFormatError, match="integers"):
+            load_table(self.write(tmp_path, ending, a=[0, 1], qid=[0.5, 1.0]), query_id=True)
+
+    def test_many_columns(self, tmp_path, ending):
+        columns = {f"x{j}": [j, j + 1] for j in range(500)} | {"z": [0.5, 1.5]}
+        assert load_table(self.write(tmp_path, ending, **columns)).X.shape == (2, 501)
 
     def test_damage(self, tmp_path, ending):
         (tmp_path / f"x{ending}").write_bytes(b"a,b\n1,2\n3\n")
@@ -395,7 +407,9 @@ class TestFuzz:
 
     @given(
         shape=st.lists(st.integers(-5, 2**65), max_size=4).map(tuple),
-        kind=st.sampled_from(["<f8", "|b1", "<U1", "<U999999999", "|O", "<i3", "|V8", "<c16", "f8,f8", "<f8" * 99]),
+        kind=st.sampled_from(
+            ["<f8", "|b1", "<U1", "<U999999999", "|O", "<i3", "|V8", "<c16", "a5", "f8,f8", "<f8" * 99]
+        ),
         order=st.sampled_from([True, False, 1, "True"]),
     )
     def test_headers_with_a_right_checksum(self, folder, shape, kind, order):

@@ -8,6 +8,7 @@ import typer
 
 from softmargin.cli import output
 from softmargin.cli.data import DataOptions, read, read_labelled
+from softmargin.core.errors import DataFormatError
 from softmargin.estimators import scoring
 from softmargin.io.atomic import replacing
 from softmargin.io.model_file import read_model
@@ -19,7 +20,7 @@ def predict(model: Path, data: Path, out: Path | None, options: DataOptions, *, 
         raise typer.BadParameter("--json describes the predictions, which then go to a file: give OUT.")
     record = read_model(model)
     table = read(data, options, n_features=record.arrays["coef_"].shape[1])
-    found = scoring.linear_scores(table.X, record.arrays["coef_"], record.arrays["intercept_"])
+    found = _scores(record, table.X, data)
     predicted = scoring.labels_from_scores(found, record.arrays["classes_"])
     text = _score_lines(found) if scores else "".join(f"{label}\n" for label in predicted.tolist())
     if out is None:
@@ -36,6 +37,14 @@ def predict(model: Path, data: Path, out: Path | None, options: DataOptions, *, 
             output.note(f"accuracy {100 * correct / len(predicted):.4f} % ({correct} of {len(predicted)})")
     if as_json:
         output.show(summary, as_json)
+
+
+def _scores(record: ModelRecord, X: Any, data: Path) -> np.ndarray:
+    scores = scoring.linear_scores(X, record.arrays["coef_"], record.arrays["intercept_"])
+    bad = ~np.isfinite(scores if scores.ndim == 1 else scores.sum(axis=1))
+    if bad.any():
+        raise DataFormatError(f"row {int(np.argmax(bad)) + 1} has values that are not finite.", file=str(data))
+    return scores
 
 
 def _score_lines(scores: np.ndarray) -> str:
@@ -109,5 +118,5 @@ def evaluate(model: Path, data: Path, options: DataOptions, *, as_json: bool) ->
 
     record = read_model(model)
     X, y = read_labelled(data, options, n_features=record.arrays["coef_"].shape[1])
-    scores = scoring.linear_scores(X, record.arrays["coef_"], record.arrays["intercept_"])
+    scores = _scores(record, X, data)
     output.show({"rows": len(y)} | measures(scores, record.arrays["classes_"], y), as_json)

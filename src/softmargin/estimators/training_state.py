@@ -37,6 +37,7 @@ def pack_states(states: list[Any]) -> tuple[dict[str, Any], Arrays]:
         numbers: Numbers = {}
         parts: Arrays = {}
         _take_apart(state, "", numbers, parts)
+        _check(name, parts, {})
         problems.append(numbers)
         arrays |= {f"state.{k}.{path}": part for path, part in parts.items()}
     return {"type": name, "problems": problems}, arrays
@@ -66,19 +67,17 @@ def unpack_states(value: Any, arrays: Mapping[str, np.ndarray], n_problems: int,
 def _unpack_state(cls: type, numbers: Any, arrays: Arrays, lengths: dict[str, int]) -> Any:
     if not isinstance(numbers, dict):
         raise ModelFileError("the training state holds no numbers")
-    absent = {path for path, number in numbers.items() if number is None}
-    expected = {
-        path: description
-        for path, description in STATES[cls.__name__].items()
-        if not any(path == other or path.startswith(f"{other}.") for other in absent)
-    }
-    described = {path: (CODES.get(array.dtype, "text"), array.shape) for path, array in arrays.items()}
-    check_axes(expected, described, lengths)
+    _check(cls.__name__, arrays, lengths)
     left = dict(numbers)
     state = _put_together(cls, "", left, arrays)
     if left:
         raise ModelFileError(f"the training state holds {shown(sorted(left)[0])}, which is unknown")
     return state
+
+
+def _check(name: str, arrays: Arrays, lengths: dict[str, int]) -> None:
+    described = {path: (CODES.get(array.dtype, "text"), array.shape) for path, array in arrays.items()}
+    check_axes(STATES[name], described, lengths)
 
 
 def _take_apart(node: Any, prefix: str, numbers: Numbers, arrays: Arrays) -> None:
@@ -92,17 +91,22 @@ def _take_apart(node: Any, prefix: str, numbers: Numbers, arrays: Arrays) -> Non
         elif is_dataclass(part) or isinstance(part, Planes):
             _take_apart(part, f"{path}.", numbers, arrays)
         else:
-            numbers[path] = None if part is None else hints[field.name](part)
+            numbers[path] = None if part is None else _kind(hints[field.name])(part)
+
+
+def _kind(hint: Any) -> Any:
+    """What is annotated, without "or None"."""
+    return next((option for option in get_args(hint) if option is not type(None)), hint)
 
 
 def _put_together(cls: Any, prefix: str, numbers: Numbers, arrays: Arrays) -> Any:
     """An instance of `cls`; numbers that were used are taken out of the dictionary."""
     stored = _StoredPlanes if cls is Planes else cls
-    parts = {}
+    parts: dict[str, Any] = {}
     for name, hint in get_type_hints(stored).items():
         path = prefix + name
-        kind = next((option for option in get_args(hint) if option is not type(None)), hint)
-        if path in numbers and numbers[path] is None and kind is not hint:
+        kind = _kind(hint)
+        if kind is not hint and path in numbers and numbers[path] is None:
             parts[name] = numbers.pop(path)
         elif kind is np.ndarray:
             parts[name] = arrays[path]

@@ -12,13 +12,14 @@ import numpy as np
 
 from softmargin.core.jit import compiled
 
-_TAB, _NEWLINE, _RETURN, _SPACE, _HASH = 9, 10, 13, 32, 35
-_PLUS, _MINUS, _POINT, _ZERO, _COLON = 43, 45, 46, 48, 58
-_Q, _I, _D, _E = ord("q"), ord("i"), ord("d"), ord("e")
+_NEWLINE, _PLUS, _MINUS, _POINT, _ZERO, _COLON = b"\n+-.0:"
+_D, _E, _I, _Q = b"deiq"
 _LOWER = 32  # the bit that makes a letter lower case
+_BLANK = np.array([byte in b" \t\r\v\f" for byte in range(256)])
+_END = np.array([byte in b" \t\r\v\f\n#" for byte in range(256)])  # behind a token
 
-_EXACT_POWER = 22
 _EXACT_INTEGER = 2**53
+_EXACT_POWER = 22
 _POWERS = np.array([float(10**k) for k in range(_EXACT_POWER + 1)])
 _SAFE_DIGITS = 18  # any number of so many fits in 64 bits
 _EXPONENT_DIGITS = 4
@@ -44,10 +45,10 @@ def parse(text, at, n_rows, n_values, n_lines, first, last, query_id, labels, qu
         has_query = False
         while True:
             c = text[np.uint64(p)]
-            while c == _SPACE or (_TAB <= c <= _RETURN and c != _NEWLINE):
+            while _BLANK[c]:
                 p += 1
                 c = text[np.uint64(p)]
-            if c in (_NEWLINE, _HASH):
+            if _END[c]:
                 break
 
             if kind == _QUERY and c == _Q:
@@ -105,7 +106,7 @@ def parse(text, at, n_rows, n_values, n_lines, first, last, query_id, labels, qu
                     c = text[np.uint64(p)]
                 is_exact = 0 < p - digits <= _EXPONENT_DIGITS
                 power += -exponent if shrinks else exponent
-            is_end = c in (_SPACE, _HASH) or _TAB <= c <= _RETURN
+            is_end = _END[c]
             is_exact = is_exact and is_end and -_EXACT_POWER <= power <= _EXACT_POWER and number <= _EXACT_INTEGER
 
             value = 0.0
@@ -118,7 +119,7 @@ def parse(text, at, n_rows, n_values, n_lines, first, last, query_id, labels, qu
                 if negative:
                     value = -value
             else:
-                while not (c in (_SPACE, _HASH) or _TAB <= c <= _RETURN):
+                while not _END[c]:
                     p += 1
                     c = text[np.uint64(p)]
                 if p == begin:

@@ -38,6 +38,7 @@ CLASSIFIERS = (
 )
 # Larger weights, or a larger bias, are damage; up to here their products stay finite.
 LARGEST = 1e150
+ROWS_AT_A_TIME = 4096
 KEYS = ("solver_type", "nr_class", "label", "nr_feature", "bias")
 
 _START_OF_WEIGHTS = re.compile(rb"^w[ \t\r]*$", re.MULTILINE)
@@ -67,7 +68,9 @@ def write_liblinear(path: Any, record: ModelRecord) -> None:
     with replacing(path) as file:
         file.writelines(f"{key} {value}\n".encode() for key, value in header.items())
         file.write(b"w\n")
-        file.writelines(" ".join([*(f"{value:.17g}" for value in row), "\n"]).encode() for row in weights)
+        for start in range(0, len(weights), ROWS_AT_A_TIME):
+            rows = weights[start : start + ROWS_AT_A_TIME].tolist()
+            file.write("".join(" ".join(map("{:.17g}".format, row)) + " \n" for row in rows).encode())
 
 
 def _integer_labels(classes: np.ndarray) -> list[int]:

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import sys
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +28,6 @@ MAX_HEADER_BYTES = 1 << 23
 MAX_DEPTH = 32
 MAX_DIMENSIONS = 3
 ALIGNMENT = 8
-LAST_CODE_POINT = 0x10FFFF
 
 METADATA_KEYS = {"format", "format_version", "crc32", "model"}
 MODEL_KEYS = {"estimator": str, "params": dict, "values": dict, "text": dict, "versions": dict}
@@ -188,7 +188,7 @@ def _as_described(name: str, code: str, shape: tuple[int, ...], text: Mapping[st
 
 
 def _as_text(name: str, codes: np.ndarray, kind: str) -> np.ndarray:
-    if codes.max(initial=0) > LAST_CODE_POINT:
+    if codes.max(initial=0) > sys.maxunicode:
         raise ModelFileError(f"the array {name!r} holds code points beyond Unicode")
     strings = codes.view(f"<U{codes.shape[-1]}")[..., 0]
     return strings.astype(object) if kind == "object" else strings

@@ -4,6 +4,7 @@ import math
 import os
 import re
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Collection
@@ -17,10 +18,9 @@ from softmargin.core.errors import DataFormatError
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 1 << 14
 CHUNK_BYTES = 1 << 20
-LAST_CODE_POINT = 0x10FFFF
 
 # The header is the text of a Python dictionary; its three entries are picked out, and nothing is evaluated.
-_TYPE = re.compile(rb"""['"]descr['"]\s*:\s*['"]([<>|=]?[a-zA-Z][0-9]{0,9})['"]""")
+_TYPE = re.compile(rb"""['"]descr['"]\s*:\s*['"]([<>|=]?[biufcSUOV][0-9]{0,9})['"]""")
 _ORDER = re.compile(rb"""['"]fortran_order['"]\s*:\s*(True|False)""")
 _SHAPE = re.compile(rb"""['"]shape['"]\s*:\s*\(([0-9L,\s]{0,200})\)""")
 # What a damaged zip file makes Python's reader raise.
@@ -54,12 +54,7 @@ def map_npy(path: Any) -> np.ndarray:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         header = _parse_header(file.read, name)
-    if header.size + header.n_bytes != size:
-        raise DataFormatError(
-            f"an array of type {header.dtype} and shape {header.shape} needs {header.size + header.n_bytes} bytes, but "
-            f"the file has {size}.",
-            file=name,
-        )
+    _check_size(header, size, name)
     if header.n_bytes == 0:
         raise DataFormatError("the array is empty.", file=name)
     order: Any = header.order
@@ -82,14 +77,11 @@ def read_npz(path: Any, wanted: Collection[str]) -> dict[str, np.ndarray]:
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> np.ndarray:
     place = f"{name}/{info.filename}"
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataFormatError("the array is compressed in another way than np.savez_compressed does it.", file=place)
     with archive.open(info) as stream:
         header = _parse_header(stream.read, place)
-        if header.size + header.n_bytes != info.file_size:
-            raise DataFormatError(
-                f"an array of type {header.dtype} and shape {header.shape} needs {header.size + header.n_bytes} bytes, "
-                f"but has {info.file_size}.",
-                file=place,
-            )
+        _check_size(header, info.file_size, place)
         data = bytearray()  # grows with what is there: the sizes so far are claims
         while len(data) < header.n_bytes:
             chunk = stream.read(min(CHUNK_BYTES, header.n_bytes - len(data)))
@@ -101,9 +93,17 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> 
     array = np.ndarray(header.shape, dtype=header.dtype, buffer=data, order=order)
     if array.dtype.kind == "U" and array.size:
         codes = np.ndarray(header.n_bytes // 4, dtype=array.dtype.byteorder + "u4", buffer=data)
-        if codes.max() > LAST_CODE_POINT:
+        if codes.max() > sys.maxunicode:
             raise DataFormatError("the strings hold code points beyond Unicode.", file=place)
     return array
+
+
+def _check_size(header: _Header, size: int, name: str) -> None:
+    needed = header.size + header.n_bytes
+    if needed != size:
+        raise DataFormatError(
+            f"an array of type {header.dtype} and shape {header.shape} needs {needed} bytes, but has {size}.", file=name
+        )
 
 
 def _parse_header(read: Callable[[int], bytes], name: str) -> _Header:

@@ -67,8 +67,8 @@ TRACE = {
     "trace.passes": "I64 records",
     "trace.kernel_evaluations": "I64 records",
 }
-# What a solver continues from, for each sub-problem k: the arrays "state.k.gamma" and so on. None may be missing where
-# the state has it; which of these it is, stands in the value "state".
+# What a solver continues from: for each sub-problem k the arrays "state.k.gamma" and so on. Which of the states it is,
+# and its numbers, stand in the value "state".
 STATES = {
     "PlaneState": {
         "gamma": "F64 planes",

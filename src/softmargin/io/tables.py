@@ -231,11 +231,13 @@ def _from_columns(read: Callable[[], Any], name: str, options: _Options) -> Tabl
     if not features or table.num_rows == 0:
         raise DataFormatError("there are no features, or no rows.", file=name)
     columns = [_numbers_of(table.column(feature), feature, name) for feature in features]
-    X = np.empty((table.num_rows, len(columns)), dtype=np.result_type(*columns), order="F")
+    X = np.empty((table.num_rows, len(columns)), dtype=np.result_type(*{column.dtype for column in columns}), order="F")
     for k, column in enumerate(columns):
         X[:, k] = column
     y = None if label_name is None else _labels_of(table.column(label_name), label_name, name)
     qid = _numbers_of(table.column(QUERY_NAME), QUERY_NAME, name) if options.query_id else None
+    if qid is not None and qid.dtype.kind not in "iu":
+        raise DataFormatError(f"the column {QUERY_NAME!r} must hold integers.", file=name)
     return Table(X, y, qid, tuple(features))
 
 
