@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from softmargin.core.threads import Workers
 from softmargin.data.convert import as_rows
-from softmargin.problems.hinge import Hinge
+from softmargin.problems.hinge import Hinge, _bits
 
 RNG = np.random.default_rng(4)
 X = np.round(RNG.standard_normal((43, 5)), 1)
@@ -76,3 +77,13 @@ def test_solution_of_a_penalised_intercept():
     w = RNG.standard_normal(6)
     solution = hinge.solution(w, hinge.outputs(w), [], np.empty(0))
     np.testing.assert_allclose(X @ solution.w + solution.b, hinge.outputs(w))
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 32_768, 70_001])
+def test_bits_are_packed_as_numpy_does_but_for_the_fractional_row(n):
+    c = RNG.integers(-1, 2, n).astype(float)
+    c[n // 2] = 0.5
+    expected = c != 0
+    np.testing.assert_array_equal(_bits(c, -1, Workers(2)), np.packbits(expected))
+    expected[n // 2] = False
+    np.testing.assert_array_equal(_bits(c, n // 2, Workers(1)), np.packbits(expected))

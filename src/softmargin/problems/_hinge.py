@@ -86,10 +86,10 @@ def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, inside):
 
 
 @compiled(sums=True)
-def scan_steps(f, df, v, lo, hi, buffer, t, inside):
-    """Breakpoints along df with lo < t_i < hi into t, their row numbers into `inside`.
+def scan_steps(f, df, v, lo, hi, buffer, t, q):
+    """Breakpoints along df with lo < t_i < hi into t, their q_i = v_i df_i into q.
 
-    Returns how many, and the sum of q_i = v_i df_i over the other active rows.
+    Returns how many, and the sum of q_i over the other active rows.
     """
     n = np.uint64(f.size)
     m = np.uint64(0)
@@ -102,12 +102,12 @@ def scan_steps(f, df, v, lo, hi, buffer, t, inside):
             ti = np.divide((1.0 if v[i] > 0.0 else -1.0) - f[i], df[i] if present else 1.0)
             buffer[i - start] = ti if present else np.inf  # rows without weight have no breakpoint
         for i in range(start, stop):
-            q = v[i] * df[i]
-            active = buffer[i - start] >= hi if q > 0.0 else buffer[i - start] <= lo
-            sum_q += q if active else 0.0
+            qi = v[i] * df[i]
+            active = buffer[i - start] >= hi if qi > 0.0 else buffer[i - start] <= lo
+            sum_q += qi if active else 0.0
         for i in range(start, stop):
             t[m] = buffer[i - start]
-            inside[m] = i
+            q[m] = v[i] * df[i]
             m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
     return m, sum_q
 

@@ -16,3 +16,20 @@ def add_bits(bits, weight, byte_bits, out):
         if byte != 0:
             for q in range(8):
                 out[8 * k + q] += weight * byte_bits[byte, q]
+
+
+@compiled
+def pack_bits(c, bits):
+    """One bit a row, the first row highest in the first byte: whether c_i is not zero."""
+    n = np.uint64(c.size)
+    eight, one = np.uint64(8), np.uint64(1)
+    for j in range(n // eight):
+        byte = np.uint64(0)
+        for i in range(j * eight, j * eight + eight):
+            byte = (byte << one) | np.uint64(c[i] != 0.0)
+        bits[j] = byte
+    if n % eight > 0:
+        byte = np.uint64(0)
+        for i in range(n - n % eight, n):
+            byte = (byte << one) | np.uint64(c[i] != 0.0)
+        bits[n // eight] = byte << (eight - n % eight)

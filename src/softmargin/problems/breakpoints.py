@@ -47,14 +47,22 @@ def widening(sampled: bool) -> tuple[float, ...]:
 
 
 def scan(
-    function: Callable[..., tuple], columns: tuple[np.ndarray, ...], arguments: tuple, workers: RowWorkers
+    function: Callable[..., tuple],
+    columns: tuple[np.ndarray, ...],
+    arguments: tuple,
+    dtype: type,
+    workers: RowWorkers,
 ) -> tuple[np.ndarray, np.ndarray, list[float]]:
-    """Breakpoints and numbers of the rows inside the interval, and the sums that a scan of `_hinge` returns."""
+    """What a scan of `_hinge` finds: breakpoints in the interval, their weights or (int64) row numbers, and sums."""
 
     def block(i: int, j: int) -> tuple:
-        buffer, t, inside = np.empty(_CHUNK_ROWS), np.empty(j - i), np.empty(j - i, dtype=np.int64)
-        count, *sums = function(*(column[i:j] for column in columns), *arguments, buffer, t, inside)
-        return t[:count], inside[:count] + i, sums
+        buffer, t = np.empty(_CHUNK_ROWS), np.empty(j - i)
+        other: np.ndarray = np.empty(j - i, dtype)
+        count, *sums = function(*(column[i:j] for column in columns), *arguments, buffer, t, other)
+        other = other[:count]
+        if dtype is np.int64:
+            other += i
+        return t[:count], other, sums
 
     return joined(workers.map(block, row_blocks(columns[0].size)))
 
@@ -63,8 +71,8 @@ def joined(parts: list[tuple[np.ndarray, np.ndarray, list[float]]]) -> tuple[np.
     """What the blocks of a scan found, as one."""
     if len(parts) == 1:
         return parts[0]
-    t, rows = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-    return t, rows, [fsum(sums) for sums in zip(*(part[2] for part in parts), strict=True)]
+    t, other = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    return t, other, [fsum(sums) for sums in zip(*(part[2] for part in parts), strict=True)]
 
 
 def taken(column: np.ndarray, rows: np.ndarray) -> np.ndarray:

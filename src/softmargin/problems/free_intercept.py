@@ -87,7 +87,9 @@ def follow(
         buffer, t, inside = np.empty(_CHUNK_ROWS), np.empty(j - i), np.empty(j - i, dtype=np.int64)
         vectors = f[i:j], df[i:j], k, known.b, k_plane, v[i:j], lo, hi, f_new[i:j], out[i:j]
         count, *sums = _hinge.follow_free(*vectors, buffer, t, inside)
-        return t[:count], inside[:count] + i, sums
+        inside = inside[:count]
+        inside += i
+        return t[:count], inside, sums
 
     lo, hi = inf, -inf
     left_fails = right_fails = True
@@ -375,9 +377,8 @@ class _Intercepts:
             hi = max(hi, wide[1]) if right_fails else hi
             ref = reference(lo, hi)
             arguments = (k, ref, lo, hi)
-            t, rows, (sum_v, sum_vdf, sum_vt) = scan(
-                _hinge.scan_intercepts, (self._f, self._df, self._v), arguments, self.workers
-            )
+            columns = self._f, self._df, self._v
+            t, rows, (sum_v, sum_vdf, sum_vt) = scan(_hinge.scan_intercepts, columns, arguments, np.int64, self.workers)
             v = taken(self._v, rows)
             at_lo, at_hi = -(sum_v + fixed.v) - positive(v), -(sum_v + fixed.v) + positive(-v)
             if is_guess and not at_lo <= 0.0 <= at_hi:

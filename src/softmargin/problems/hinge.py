@@ -142,12 +142,10 @@ class Hinge:
 
 def _bits(c: np.ndarray, row: int, workers: Workers) -> np.ndarray:
     """One bit a row: whether its coefficient is not zero; not that of `row`."""
+    from softmargin.problems import _witness
+
     bits = np.empty(-(-c.size // 8), dtype=np.uint8)
-
-    def block(lo: int, hi: int) -> None:
-        bits[lo // 8 : -(-hi // 8)] = np.packbits(c[lo:hi] != 0.0)
-
-    workers.map(block, row_blocks(c.size))
+    workers.map(lambda lo, hi: _witness.pack_bits(c[lo:hi], bits[lo // 8 :]), row_blocks(c.size))
     if row >= 0:
         bits[row // 8] &= ~np.uint8(128 >> (row % 8))
     return bits

@@ -23,7 +23,6 @@ from softmargin.problems.breakpoints import (
     row_blocks,
     sampled,
     scan,
-    taken,
     widening,
     zero,
 )
@@ -84,8 +83,7 @@ def minimise_along(
             wide = bracket(*sample, 0.0, C * n / SAMPLE_ROWS, B0, A0, deviations, 0.0, inf)
         lo = min(lo, wide[0]) if left_fails else lo
         hi = max(hi, wide[1]) if right_fails else hi
-        t, rows, (sum_q,) = scan(_hinge.scan_steps, (f, df, v), (lo, hi), workers)
-        q = taken(v, rows) * taken(df, rows)
+        t, q, (sum_q,) = scan(_hinge.scan_steps, (f, df, v), (lo, hi), np.float64, workers)
         slope = B0 - C * (sum_q + positive(q))
         if lo == 0.0 and slope >= 0.0:
             return 0.0
