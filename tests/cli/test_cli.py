@@ -134,7 +134,10 @@ def test_a_fit_that_stops_early_is_saved_and_resumed_exactly(run, cancer, tmp_pa
     assert one.coef_.tobytes() == other.coef_.tobytes()
     assert one.certificate_ == other.certificate_
     assert "nothing to resume" in run("train", cancer, part, "--resume", code=1).stderr
-    assert "leave that out" in run("train", cancer, part, "--resume", "--solver", "cpa", code=1).stderr
+    run("train", cancer, part, "--tol", "1e-6", "--max-iter", 5, "--solver", "ocas", "-q", code=3)
+    assert "leave the other out" in run("train", cancer, part, "--resume", "--solver", "cpa", code=1).stderr
+    run("train", cancer, part, "--resume", "--solver", "ocas", "-q")
+    assert softmargin.load(part).coef_.tobytes() == one.coef_.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -180,6 +183,28 @@ def test_certify_ends_with_3_where_the_gap_is_too_large(run, cancer, tmp_path):
     model = tmp_path / "m"
     run("train", cancer, model, "--tol", "1e-6", "--max-iter", 3, "-q", code=3)
     run("certify", model, cancer, code=3)
+
+
+def test_a_liblinear_model_is_judged_at_the_c_that_is_given(run, cancer, tmp_path):
+    model, text = tmp_path / "m", tmp_path / "m.liblinear"
+    run("train", cancer, model, "-C", "0.1", "--no-intercept", "-q")
+    softmargin.load(model).save(text, format="liblinear")
+    judged = json.loads(run("certify", text, cancer, "-C", "0.1", "--json").stdout)
+    assert judged["primal"] == pytest.approx(softmargin.load(model).certificate_.primal, rel=1e-9)
+    assert "leave -C out" in run("certify", model, cancer, "-C", "0.1", code=1).stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(cancer, tmp_path):
+    model = tmp_path / "m"
+    assert program("train", cancer, model).returncode == 0
+    code = "from softmargin.cli.main import main; main()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, "info", str(model)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    child.stdout.close()
+    assert child.wait(60) == 1
+    assert child.stderr.read() == b""
+    child.stderr.close()
 
 
 def test_help_predict_and_info_import_little(cancer, tmp_path):

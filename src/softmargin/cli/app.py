@@ -175,6 +175,10 @@ def info(model: Model, json: Json = False) -> None:
 def certify(
     model: Model,
     data: Data,
+    C: Annotated[
+        float | None,
+        typer.Option("-C", "-c", metavar="C", help="For LIBLINEAR's models, which do not tell.", show_default=False),
+    ] = None,
     label: Label = None,
     index_base: Base = IndexBase.auto,
     dtype: Type = ValueType.float64,
@@ -189,7 +193,8 @@ def certify(
     from softmargin.cli import using
     from softmargin.cli.data import DataOptions
 
-    using.certify(model, data, DataOptions(label, index_base.value, dtype=dtype.value, n_jobs=jobs), as_json=json)
+    options = DataOptions(label, index_base.value, dtype=dtype.value, n_jobs=jobs)
+    using.certify(model, data, options, C=C, as_json=json)
 
 
 @app.command(no_args_is_help=True)

@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,6 +22,10 @@ def reporting_errors(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
         except (SoftmarginError, OSError) as error:
             fail(_sentence(error))
         except MemoryError:

@@ -23,13 +23,15 @@ def train(
     data: Path, model: Path, options: DataOptions, given: dict[str, Any], *, resume: bool, quiet: bool, as_json: bool
 ) -> None:
     given = {name: value for name, value in given.items() if value is not None}
-    estimator = _resumed(model, given) if resume else LinearSVC()
+    estimator = _resumed(model) if resume else LinearSVC()
     if not model.parent.is_dir():
         raise SoftmarginError(f"{model.parent} is not a folder: the model could not be written there.")
     n_features = estimator.n_features_in_ if resume else None
     X, y = read_labelled(data, options, n_features)
     if "class_weight" in given:
         given["class_weight"] = _class_weight(given["class_weight"], y)
+    if resume:
+        _check_unchanged(estimator, given)
     estimator.set_params(**given, verbose=int(output.is_watched() and not quiet and not as_json))
     try:
         with warnings.catch_warnings():
@@ -56,14 +58,18 @@ def train(
         raise typer.Exit(output.STOPPED_EARLY)
 
 
-def _resumed(model: Path, given: dict[str, Any]) -> LinearSVC:
-    fixed = sorted(given.keys() - set(LIMITS))
-    if fixed:
-        raise SoftmarginError(f"--resume goes on with the model's own {', '.join(fixed)}: leave that out.")
+def _resumed(model: Path) -> LinearSVC:
     estimator = load(model)
     if not hasattr(estimator, "_state"):
         raise SoftmarginError(f"{model} was not stopped early: there is nothing to resume. Train it anew.")
     return estimator.set_params(warm_start=True, max_seconds=None, max_iter=None)
+
+
+def _check_unchanged(estimator: LinearSVC, given: dict[str, Any]) -> None:
+    for name in given.keys() - set(LIMITS):
+        own = getattr(estimator, name)
+        if given[name] != own:
+            raise SoftmarginError(f"--resume goes on with the model's own {name}, {own!r}: leave the other out.")
 
 
 def _class_weight(text: str, y: np.ndarray) -> Any:

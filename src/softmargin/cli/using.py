@@ -8,7 +8,7 @@ import typer
 
 from softmargin.cli import output
 from softmargin.cli.data import DataOptions, read, read_labelled
-from softmargin.core.errors import DataFormatError
+from softmargin.core.errors import DataFormatError, SoftmarginError
 from softmargin.estimators import scoring
 from softmargin.io.atomic import replacing
 from softmargin.io.model_file import read_model
@@ -91,11 +91,15 @@ def _solver_of(record: ModelRecord) -> str:
     return str(_parameter(solver)) + " (as asked for)"
 
 
-def certify(model: Path, data: Path, options: DataOptions, *, as_json: bool) -> None:
+def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, as_json: bool) -> None:
     from softmargin.estimators.certify import certify as judged
     from softmargin.estimators.persistence import load
 
     estimator = load(model)
+    if C is not None:
+        if hasattr(estimator, "status_"):
+            raise SoftmarginError(f"{model} was trained with C={estimator.C:g}: leave -C out.")
+        estimator.set_params(C=C)
     X, y = read_labelled(data, options, estimator.n_features_in_)
     certificate = judged(estimator, X, y)
     output.show(
