@@ -39,6 +39,12 @@ FILES = {
         "MNIST training digits: 60,000 rows, pixels 0 to 255, labels 0 to 9",
         "the idx files of LeCun, Cortes and Burges, or 'mnist' of the LIBSVM data page",
     ),
+    "mnist.t": DataFile(
+        "mnist/mnist.t.xz",
+        780,
+        "MNIST test digits: 10,000 rows, pixels 0 to 255, labels 0 to 9",
+        "the idx files of LeCun, Cortes and Burges, or 'mnist.t' of the LIBSVM data page",
+    ),
     "rcv1": DataFile(
         "rcv1/rcv1-27k.ccat.xz",
         47_236,
@@ -56,6 +62,12 @@ FILES = {
         123,
         "Adult (a9a): 32,561 rows, 123 binary features",
         "the LIBSVM data page, 'a9a' (from UCI 'Adult')",
+    ),
+    "a9a.t": DataFile(
+        "adult/a9a.t.xz",
+        123,
+        "Adult (a9a.t): 16,281 test rows, 123 binary features",
+        "the LIBSVM data page, 'a9a.t' (from UCI 'Adult')",
     ),
     "w8a": DataFile(
         "web/w8a.xz",

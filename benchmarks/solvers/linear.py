@@ -1,4 +1,4 @@
-"""Linear hinge SVMs: softmargin's, and LIBLINEAR's dual coordinate descent as scikit-learn wraps it."""
+"""Linear hinge SVMs: softmargin's, and scikit-learn's: LIBLINEAR's dual coordinate descent and SGDClassifier."""
 
 import time
 import warnings
@@ -22,24 +22,44 @@ class Fit:
 
 
 def softmargin(
-    problem: Problem, C: float, *, free_intercept: bool = False, judge: bool = True, **parameters: Any
+    problem: Problem,
+    C: float,
+    *,
+    free_intercept: bool = False,
+    judge: bool = True,
+    model: Any = None,
+    **parameters: Any,
 ) -> Fit:
-    """Our LinearSVC. A fit that ends early warns; here its status is in the table instead."""
+    """Our LinearSVC. A fit that ends early warns; here its status is in the table instead.
+
+    `model` is one to go on with, for warm starts.
+    """
     from softmargin import LinearSVC
 
     C = C * problem.C_factor
-    model, seconds = _timed(LinearSVC(C=C, fit_intercept=free_intercept, **parameters), problem)
+    model = LinearSVC() if model is None else model
+    model, seconds = _timed(model.set_params(C=C, fit_intercept=free_intercept, **parameters), problem)
     if not judge:
         return Fit(model, seconds, Score(nan))
     found = score(problem.X, problem.y, C, model.coef_, model.intercept_[0], model.dual_, free_intercept=free_intercept)
     return Fit(model, seconds, found)
 
 
-def liblinear(problem: Problem, C: float, tol: float) -> Fit:
+def liblinear(problem: Problem, C: float, tol: float, max_iter: int = 1_000_000) -> Fit:
     """scikit-learn's LinearSVC with the hinge loss, without intercept; it brings no dual vector to judge."""
     from sklearn.svm import LinearSVC
 
-    rival = LinearSVC(C=C, loss="hinge", dual=True, fit_intercept=False, tol=tol, max_iter=1_000_000, random_state=0)
+    rival = LinearSVC(C=C, loss="hinge", dual=True, fit_intercept=False, tol=tol, max_iter=max_iter, random_state=0)
+    model, seconds = _timed(rival, problem)
+    return Fit(model, seconds, score(problem.X, problem.y, C, model.coef_))
+
+
+def sgd_classifier(problem: Problem, C: float, epochs: int) -> Fit:
+    """scikit-learn's SGDClassifier with the hinge loss and its own step lengths, without intercept."""
+    from sklearn.linear_model import SGDClassifier
+
+    alpha = 1.0 / (C * problem.X.shape[0])
+    rival = SGDClassifier(loss="hinge", alpha=alpha, max_iter=epochs, tol=None, fit_intercept=False, random_state=0)
     model, seconds = _timed(rival, problem)
     return Fit(model, seconds, score(problem.X, problem.y, C, model.coef_))
 

@@ -153,7 +153,7 @@ def minimise_along(
     lo = line.probe(0.0, None if known is None else known.b)
     if lo.slope >= 0.0:
         return 0.0, 0.0, 0.0, lo.known
-    first = known.step if known is not None and known.step > 0.0 else 1.0
+    first = known.step if known is not None and 0.0 < known.step < 1.0 else 1.0
     for region in _regions(f, df, v, line, first):
         found = _search_inside(_Line(_narrowed(f, df, v, region, workers), A0, B0, C), region, width)
         if found is not None:
@@ -275,6 +275,8 @@ def _regions(f: np.ndarray, df: np.ndarray, v: np.ndarray, line: _Line, first: f
     error = few.C * sqrt(variance) / -few.probe(0.0).slope
     for deviations in (DEVIATIONS, 4.0 * DEVIATIONS):
         k_lo, k_hi = max(0.0, k * (1.0 - deviations * error)), k * (1.0 + _SLOWER * deviations * error)
+        if k_hi >= _FARTHEST:
+            return
         ends = [next(line.intercepts.brackets(end))[0] for end in (k_lo, k_hi)]
         yield _Region(k_lo, k_hi, (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]))
 
