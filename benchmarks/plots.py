@@ -1,0 +1,107 @@
+"""The figures of the results. Matplotlib is imported here only, and draws into files, never onto a screen."""
+
+import io
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# One colour and marker for each solver, in every figure; the colours are told apart by the colour-blind too.
+STYLES = {
+    "OCAS": ("#0072B2", "o"),
+    "OCAS, C fixed": ("#56B4E9", "s"),
+    "CPA": ("#D55E00", "^"),
+    "SGD": ("#009E73", "v"),
+    "Pegasos": ("#CC79A7", "D"),
+    "LIBLINEAR": ("#000000", "x"),
+    "SGDClassifier": ("#E69F00", "P"),
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes: curves by solver, each (x, y), and vertical and horizontal lines with their labels."""
+
+    title: str
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    vertical: tuple[float, str] | None = None
+    horizontal: tuple[float, str] | None = None
+    guide: tuple[Sequence[float], Sequence[float], str] | None = None
+
+
+def log_log(panels: Sequence[Panel], x_label: str, y_label: str) -> bytes:
+    """Panels side by side, two in a row, on logarithmic axes with one legend below; the bytes of a PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    n_columns = min(2, len(panels))
+    n_rows = -(-len(panels) // n_columns)
+    figure = Figure(figsize=(4.8 * n_columns + 0.6, 3.7 * n_rows + 0.5), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    handles = {}
+    for panel, ax in zip(panels, axes, strict=False):
+        handles |= _draw(panel, ax)
+        ax.set_xlabel(x_label)
+        ax.set_ylabel(y_label)
+    for ax in axes[len(panels) :]:
+        ax.set_axis_off()
+    ordered = [name for name in STYLES if name in handles]
+    shown = [handles[name] for name in ordered]
+    figure.legend(shown, ordered, loc="outside lower center", ncols=min(len(shown), 3 * n_columns), frameon=False)
+    out = io.BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()
+
+
+def write(path: Path, png: bytes) -> None:
+    """All of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as out:
+        out.write(png)
+    os.chmod(out.name, 0o644)
+    os.replace(out.name, path)
+
+
+def _draw(panel: Panel, ax) -> dict:
+    handles = {}
+    for name, (x, y) in panel.curves.items():
+        colour, marker = STYLES[name]
+        step = max(1, len(x) // 8)
+        (handles[name],) = ax.plot(x, y, color=colour, marker=marker, markevery=step, markersize=5, linewidth=1.4)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_title(panel.title, fontsize="medium")
+    ax.grid(True, alpha=0.25, linewidth=0.6)
+    small = {"fontsize": "small", "color": "0.35"}
+    if panel.guide:
+        x, y, text = panel.guide
+        ax.plot(x, y, color="0.35", linestyle="--", linewidth=1)
+        middle = (x[0] * x[-1]) ** 0.5, (y[0] * y[-1]) ** 0.5
+        ax.annotate(text, middle, xytext=(5, -5), textcoords="offset points", va="top", **small)
+    if panel.vertical:
+        place, text = panel.vertical
+        ax.axvline(place, color="0.35", linestyle="--", linewidth=1)
+        ax.annotate(
+            text,
+            (place, 0.98),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, 0),
+            va="top",
+            textcoords="offset points",
+            **small,
+        )
+    if panel.horizontal:
+        place, text = panel.horizontal
+        ax.axhline(place, color="0.35", linestyle=":", linewidth=1)
+        ax.annotate(
+            text,
+            (0.01, place),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 3),
+            va="bottom",
+            textcoords="offset points",
+            **small,
+        )
+    return handles

@@ -1,0 +1,200 @@
+"""The OCAS paper's Table 3: a whole model selection over C, by ROC area, beside the paper's numbers.
+
+Every solver is trained for each C of the paper's grid; the C with the largest ROC area on the validation rows is taken,
+and its ROC area on the test rows is reported with the time of all fits together. OCAS is also run with warm starts:
+each C from the planes of the one before.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from benchmarks import record
+from benchmarks.datasets import Problem, Split
+from benchmarks.solvers import paper
+from benchmarks.solvers.paper import Run
+from benchmarks.tables import _paper
+from softmargin.metrics import roc_area
+
+NAMES = (*_paper.SETS_OF_THE_PAPER, "a9a", "w8a")
+DEFAULT_GRID = (0.1, 0.5, 1.0, 5.0, 10.0)
+GRIDS = {"mnist": (1.0, 5.0, 10.0, 50.0, 100.0), "artificial": (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)}
+WARM = "OCAS, warm starts"
+# ROC area in per cent, best C, seconds; CPA stands beside SVM-perf. For the accurate solvers the paper prints one mean.
+PAPER = {
+    "cov1": {
+        "OCAS": (83.92, 50, 51),
+        "CPA": (83.92, 5, 781),
+        "SGD": (83.88, 1, 5),
+        "Pegasos": (83.89, 5, 731),
+    },
+    "mnist": {
+        "OCAS": (95.86, 10, 35),
+        "CPA": (95.86, 10, 887),
+        "SGD": (95.71, 1, 3),
+        "Pegasos": (95.84, 5, 2125),
+    },
+    "ccat": {
+        "OCAS": (98.51, 1, 163),
+        "CPA": (98.51, 1, 1750),
+        "SGD": (98.52, 1, 20),
+        "Pegasos": (98.51, 1, 2031),
+    },
+    "artificial": {
+        "OCAS": (86.38, 0.005, 6740),
+        "CPA": (86.38, 0.005, 24_520),
+        "SGD": (80.88, 0.005, 7),
+        "Pegasos": (78.35, 5, 201),
+    },
+}
+COLUMNS = {
+    "data": ("data", ""),
+    "solver": ("solver", ""),
+    "roc": ("ROC area %", ".2f"),
+    "paper_roc": ("paper", ".2f"),
+    "best_C": ("best C", "g"),
+    "paper_C": ("paper", "g"),
+    "seconds": ("seconds, all C", ".2f"),
+    "paper_seconds": ("paper", ",d"),
+    "times_ocas": ("seconds / OCAS's", ".2f"),
+    "paper_times_ocas": ("paper", ".2f"),
+    "cut": ("fits cut", ""),
+}
+REMARKS: tuple[str, ...] = ()
+
+
+def main() -> None:
+    args = _paper.options(__doc__, max_seconds=10.0, repeats=1)
+    title = "OCAS paper, Table 3: model selection over C by ROC area"
+    table = record.Table("ocas_paper_table3", title, COLUMNS, "1", args)
+    _paper.produce(table, _measure, _notes, REMARKS)
+
+
+def _measure(table: record.Table) -> None:
+    args = table.args
+    for split in _paper.splits(args, NAMES):
+        grid = GRIDS.get(split.name, DEFAULT_GRID)
+        paper.warm_up(split.train)
+        paths = {
+            name: partial(_path, solve, split.train, grid, args.max_seconds) for name, solve in paper.SOLVERS.items()
+        }
+        paths[WARM] = partial(paper.warm_path, split.train, grid, args.max_seconds)
+        best = {}
+        for _ in range(args.repeats):
+            for name, path in paths.items():
+                found = _selection(split, grid, path())
+                if name not in best or found["seconds"] < best[name]["seconds"]:
+                    best[name] = found
+        for name, found in best.items():
+            _add(table, split.name, name, found, best["OCAS"]["seconds"])
+
+
+def _path(solve: Any, problem: Problem, grid: tuple[float, ...], limit: float) -> Iterable[Run]:
+    return (solve(problem, C, limit) for C in grid)
+
+
+def _selection(split: Split, grid: tuple[float, ...], runs: Iterable[Run]) -> dict[str, Any]:
+    fits = []
+    for C, run in zip(grid, runs, strict=True):
+        w = run.fit.model.coef_[0]
+        fits.append(
+            {
+                "C": C,
+                "seconds": run.fit.seconds,
+                "iterations": run.iterations,
+                "objective": run.fit.score.primal,
+                "ended": run.ended,
+                "was_cut": run.was_cut,
+                "validation": _roc(split.validation, w),
+                "test": _roc(split.test, w),
+            }
+        )
+    best = max(fits, key=lambda fit: fit["validation"])
+    return {"best": best, "seconds": sum(fit["seconds"] for fit in fits), "fits": fits}
+
+
+def _roc(problem: Problem, w: Any) -> float:
+    return 100 * roc_area(problem.y > 0, problem.X @ w)
+
+
+def _add(table: record.Table, data: str, solver: str, found: dict[str, Any], base: float) -> None:
+    printed = PAPER.get(data, {})
+    roc, C, seconds = printed.get(solver, (None, None, None))
+    n_cut = sum(fit["was_cut"] for fit in found["fits"])
+    table.add(
+        data=data,
+        solver=solver,
+        roc=found["best"]["test"],
+        paper_roc=roc,
+        best_C=found["best"]["C"],
+        paper_C=C,
+        seconds=found["seconds"],
+        paper_seconds=seconds,
+        times_ocas=found["seconds"] / base,
+        paper_times_ocas=None if seconds is None else seconds / printed["OCAS"][2],
+        cut=f"{n_cut} of {len(found['fits'])}" if n_cut else "",
+        fits=found["fits"],
+    )
+
+
+def _notes(rows: list[dict[str, Any]]) -> list[str]:
+    found = _paper.by_name(rows)
+    return [
+        *(_beside_the_paper(name, row) for name, row in found.items()),
+        _paper.claim(
+            "the ROC areas of the accurate solvers differ by a few hundredths of a per cent (here: by at most 0.05)",
+            {name: _spread(row) <= 0.05 for name, row in found.items()},
+        ),
+        _paper.claim(
+            "SGD is the fastest",
+            {name: all(row["SGD"]["seconds"] <= r["seconds"] for r in row.values()) for name, row in found.items()},
+        ),
+        _paper.claim(
+            "SGD comes within 0.2 % of the ROC area of OCAS, except on artificial",
+            {name: row["SGD"]["roc"] > row["OCAS"]["roc"] - 0.2 for name, row in found.items() if name != "artificial"},
+        ),
+        _paper.claim(
+            "the C that SGD selects is no larger than that of OCAS",
+            {name: row["SGD"]["best_C"] <= row["OCAS"]["best_C"] for name, row in found.items()},
+        ),
+        _paper.claim(
+            "OCAS is the fastest of the accurate solvers",
+            {name: all(row[s]["times_ocas"] >= 1 for s in paper.ACCURATE) for name, row in found.items()},
+        ),
+        _paper.claim(
+            "the time of OCAS is mostly that of the two largest C",
+            {name: _share_of_largest(row["OCAS"]) > 0.5 for name, row in found.items()},
+        ),
+        _paper.DATA_NOTE,
+        "paper: SVM-perf stands beside CPA; for the accurate solvers it prints one mean ROC area. On cov1 it prints "
+        "C = 50 for OCAS, which is not in the grid it names. Its machine was a 2.4 GHz Opteron of 2008.",
+        "seconds: of all fits of the grid together, one thread; choosing and scoring are not in them. A fit that was "
+        "cut at the limit of time counts with the model it had by then.",
+        "ROC area: on the test rows, of the C with the largest one on the validation rows.",
+    ]
+
+
+def _beside_the_paper(name: str, row: dict[str, dict[str, Any]]) -> str:
+    ocas, warm, cpa = row["OCAS"], row[WARM], row["CPA"]
+    said = f"{name}: warm starts take {warm['times_ocas']:.2f} times the time of OCAS from scratch"
+    if name not in PAPER:
+        return said + "."
+    at_least = "at least " if cpa["cut"] and not ocas["cut"] else ""
+    return said + (
+        f", CPA {at_least}{cpa['times_ocas']:.1f} times (paper {cpa['paper_times_ocas']:.1f}); ROC area of OCAS "
+        f"{ocas['roc']:.2f} % (paper {ocas['paper_roc']:.2f} %), of SGD {row['SGD']['roc']:.2f} % "
+        f"(paper {row['SGD']['paper_roc']:.2f} %)."
+    )
+
+
+def _spread(row: dict[str, dict[str, Any]]) -> float:
+    areas = [row[solver]["roc"] for solver in (*paper.ACCURATE, WARM)]
+    return max(areas) - min(areas)
+
+
+def _share_of_largest(row: dict[str, Any]) -> float:
+    return sum(fit["seconds"] for fit in row["fits"][-2:]) / row["seconds"]
+
+
+if __name__ == "__main__":
+    main()
