@@ -153,7 +153,8 @@ def minimise_along(
     lo = line.probe(0.0, None if known is None else known.b)
     if lo.slope >= 0.0:
         return 0.0, 0.0, 0.0, lo.known
-    first = known.step if known is not None and 0.0 < known.step < 1.0 else 1.0
+    # Of few rows the probes begin at fixed places: the same rows in another order then take the same path to the end.
+    first = known.step if known is not None and f.size >= _MANY_ROWS and 0.0 < known.step < 1.0 else 1.0
     for region in _regions(f, df, v, line, first):
         found = _search_inside(_Line(_narrowed(f, df, v, region, workers), A0, B0, C), region, width)
         if found is not None:
