@@ -10,7 +10,6 @@ C multiplies the sum of the losses, and so does the C that the paper's tables sp
 equations is C n. There is no intercept. All run with one thread unless they are told otherwise.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -63,19 +62,19 @@ def pegasos(problem: Problem, C: float, limit: float) -> Run:
 
     run = _ours(problem, C, limit, {"solver": Pegasos(), "tol": 0.0})
     n = problem.X.shape[0]
-    return Run(run.fit, min(run.iterations * n, math.ceil(100 * C * n)), run.ended)
+    return Run(run.fit, min(run.iterations * n, round(100 * C * n)), run.ended)
 
 
 def liblinear(problem: Problem, C: float, limit: float, tol: float = LIBLINEAR_TOL) -> Run:
     """It knows no limit of time, so its iterations are limited by what the first ones take.
 
-    Later ones are often much cheaper: if the limit ends it in less than half of the time, it is run again with more.
+    Later ones are often cheaper: if that ends it in less than half of the time, it is run again with twice as many.
     """
     one, few = (linear.liblinear(problem, C, tol, max_iter).seconds for max_iter in (1, 4))
     most = max(10, int(3 * limit / max(few - one, 1e-6)))
     fit = linear.liblinear(problem, C, tol, most)
-    if fit.model.n_iter_ >= most and fit.seconds < limit / 2:
-        most = int(most * limit / fit.seconds)
+    while fit.model.n_iter_ >= most and fit.seconds < limit / 2:
+        most *= 2
         fit = linear.liblinear(problem, C, tol, most)
     count = int(fit.model.n_iter_)
     return Run(fit, count, f"cut after {count} iterations" if count >= most else "tolerance")

@@ -35,14 +35,14 @@ REMARKS: tuple[str, ...] = ()
 
 
 def main() -> None:
-    args = _paper.options(__doc__, max_seconds=15.0, repeats=1)
+    args = _paper.options(__doc__, max_seconds=10.0, repeats=1)
     title = "OCAS paper, Figure 2: objective against time"
     table = record.Table("ocas_paper_figure2", title, COLUMNS, "1", args)
     _paper.produce(table, _measure, _notes, REMARKS)
     panels = [_panel(name, row) for name, row in _paper.by_name(table.rows).items()]
     png = plots.log_log(panels, "seconds", "(F - bound) / bound")
     if _paper.writes(args):
-        plots.write((args.out or record.RESULTS) / f"{table.name}.png", png)
+        plots.write(_paper.folder(args) / f"{table.name}.png", png)
 
 
 def _measure(table: record.Table) -> None:
@@ -64,6 +64,8 @@ def _measure(table: record.Table) -> None:
         bound = np.nanmax([reference.dual, *(run.fit.score.dual for run in traced.values())])
         for name, (seconds, primal) in curves.items():
             _add(table, problem, C, name, seconds, primal / bound - 1, reference.relative_gap)
+            if name in traced:  # how well the trace ends where the judge of the benchmarks sees the model
+                table.rows[-1]["trace_error"] = abs(primal[-1] / traced[name].fit.score.primal - 1)
 
 
 def _furthest(runs: list[Run]) -> Run:
@@ -71,12 +73,10 @@ def _furthest(runs: list[Run]) -> Run:
 
 
 def _trace(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds since the start of `fit`, which checks the data before the solver starts, and the best value so far."""
+    """Seconds since the start of `fit`, whose work around the solver counts as done before; the best value so far."""
     model, trace = run.fit.model, run.fit.model.trace_
     before = run.fit.seconds - model.seconds_["total"]
-    primal = np.minimum.accumulate(trace["primal"])
-    np.testing.assert_allclose(primal[-1], run.fit.score.primal, rtol=1e-6)  # the judge of the benchmarks agrees
-    return before + trace["seconds"], primal
+    return before + trace["seconds"], np.minimum.accumulate(trace["primal"])
 
 
 def _points(solve: Callable[[float], Run], settings: Sequence[float], repeats: int) -> tuple[np.ndarray, np.ndarray]:
@@ -155,7 +155,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         f"seconds: of the fit, one thread; OCAS and CPA go on to a relative gap of {TOL:g}. SGD and Pegasos measure "
         "the objective after each epoch, which is in their seconds. LIBLINEAR and SGDClassifier: a run for each point, "
         f"with tol from {LIBLINEAR_TOLS[0]:g} to {LIBLINEAR_TOLS[-1]:g} until one is cut, and with "
-        f"{RIVAL_EPOCHS[0]} to {RIVAL_EPOCHS[-1]} epochs.",
+        f"{RIVAL_EPOCHS[0]} to {RIVAL_EPOCHS[-1]} epochs. Our traces end at the objective that benchmarks/objective.py "
+        f"finds, to {max(row.get('trace_error', 0.0) for row in rows):.0e}.",
         _paper.DATA_NOTE,
     ]
 

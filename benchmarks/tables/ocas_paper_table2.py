@@ -60,7 +60,7 @@ REMARKS: tuple[str, ...] = ()
 
 
 def main() -> None:
-    args = _paper.options(__doc__, max_seconds=60.0)
+    args = _paper.options(__doc__, max_seconds=45.0)
     title = "OCAS paper, Table 2: training time and objective at the best C"
     table = record.Table("ocas_paper_table2", title, COLUMNS, "1", args)
     _paper.produce(table, _measure, _notes, REMARKS)

@@ -20,6 +20,7 @@ NAMES = (*_paper.SETS_OF_THE_PAPER, "a9a", "w8a")
 DEFAULT_GRID = (0.1, 0.5, 1.0, 5.0, 10.0)
 GRIDS = {"mnist": (1.0, 5.0, 10.0, 50.0, 100.0), "artificial": (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)}
 WARM = "OCAS, warm starts"
+OURS = ("OCAS", "CPA", "Pegasos")
 # ROC area in per cent, best C, seconds; CPA stands beside SVM-perf. For the accurate solvers the paper prints one mean.
 PAPER = {
     "cov1": {
@@ -64,7 +65,7 @@ REMARKS: tuple[str, ...] = ()
 
 
 def main() -> None:
-    args = _paper.options(__doc__, max_seconds=10.0, repeats=1)
+    args = _paper.options(__doc__, max_seconds=6.0, repeats=1)
     title = "OCAS paper, Table 3: model selection over C by ROC area"
     table = record.Table("ocas_paper_table3", title, COLUMNS, "1", args)
     _paper.produce(table, _measure, _notes, REMARKS)
@@ -146,8 +147,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
             {name: _spread(row) <= 0.05 for name, row in found.items()},
         ),
         _paper.claim(
-            "SGD is the fastest",
-            {name: all(row["SGD"]["seconds"] <= r["seconds"] for r in row.values()) for name, row in found.items()},
+            "SGD is the fastest (here: of our own solvers from scratch)",
+            {name: all(row["SGD"]["seconds"] <= row[s]["seconds"] for s in OURS) for name, row in found.items()},
         ),
         _paper.claim(
             "SGD comes within 0.2 % of the ROC area of OCAS, except on artificial",
@@ -170,7 +171,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "C = 50 for OCAS, which is not in the grid it names. Its machine was a 2.4 GHz Opteron of 2008.",
         "seconds: of all fits of the grid together, one thread; choosing and scoring are not in them. A fit that was "
         "cut at the limit of time counts with the model it had by then.",
-        "ROC area: on the test rows, of the C with the largest one on the validation rows.",
+        "ROC area: on the test rows, of the C with the largest one on the validation rows. 50 % is that of w = 0: our "
+        "SGD and Pegasos return the best point they have measured, which w = 0 can be.",
     ]
 
 
@@ -179,9 +181,9 @@ def _beside_the_paper(name: str, row: dict[str, dict[str, Any]]) -> str:
     said = f"{name}: warm starts take {warm['times_ocas']:.2f} times the time of OCAS from scratch"
     if name not in PAPER:
         return said + "."
-    at_least = "at least " if cpa["cut"] and not ocas["cut"] else ""
+    was_cut = f", cut in {cpa['cut'] or 'none'} of its fits and OCAS in {ocas['cut'] or 'none'}" if cpa["cut"] else ""
     return said + (
-        f", CPA {at_least}{cpa['times_ocas']:.1f} times (paper {cpa['paper_times_ocas']:.1f}); ROC area of OCAS "
+        f", CPA {cpa['times_ocas']:.1f} times (paper {cpa['paper_times_ocas']:.1f}{was_cut}); ROC area of OCAS "
         f"{ocas['roc']:.2f} % (paper {ocas['paper_roc']:.2f} %), of SGD {row['SGD']['roc']:.2f} % "
         f"(paper {row['SGD']['paper_roc']:.2f} %)."
     )
