@@ -62,8 +62,8 @@ COLUMNS = {
     "cut": ("fits cut", ""),
 }
 REMARKS: tuple[str, ...] = (
-    "Where fits were cut, the times are limits rather than results and the ROC areas those of unfinished models: so all "
-    "of CPA's on artificial and half of OCAS's. CPA's ratios would be larger without the limit.",
+    "Where fits were cut, the times are limits rather than results and the ROC areas those of unfinished models: so "
+    "all of CPA's on artificial and half of OCAS's. CPA's ratios would be larger without the limit.",
     "The test part of ccat has 828 rows: differences of a tenth of a per cent may be chance.",
     "Warm starts go from the smallest C to the largest. They stop at the same tolerance, but at another point within "
     "it, so a C with nearly the same ROC area may be selected.",

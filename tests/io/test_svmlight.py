@@ -7,10 +7,12 @@ import bz2
 import gzip
 import io
 import lzma
+import math
 import subprocess
 import sys
 import tracemalloc
 from contextlib import ExitStack
+from fractions import Fraction
 from unittest.mock import patch
 
 import numpy as np
@@ -25,7 +27,8 @@ from softmargin.io import _svmlight, compression, svmlight
 from softmargin.io.svmlight import iter_svmlight
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
-ALWAYS, NEVER = 0, 2**60  # how many bytes are few enough for the plain parser
+FUNCTIONS = ("parse", "convert", "_scaled")
+PLAIN, COMPILED = 2**60, 0  # small_bytes that choose a parser
 
 
 def reading(**limits):
@@ -38,7 +41,7 @@ def reading(**limits):
 
 @pytest.fixture(params=["plain", "compiled"])
 def parser(request):
-    with reading(small_bytes=NEVER if request.param == "plain" else ALWAYS):
+    with reading(small_bytes=PLAIN if request.param == "plain" else COMPILED, few_numbers=0):
         yield request.param
 
 
@@ -131,16 +134,50 @@ def test_queries_are_exact_integers(parser, qid):
     assert load(b"1 qid:%d 1:1\n" % qid, query_id=True)[2].tolist() == [qid]
 
 
-@given(st.lists(st.floats(), min_size=1, max_size=30), st.sampled_from(["%r", "%.17g", "%.20e", "%.6g", "%f"]))
-def test_numbers_are_rounded_correctly(numbers, form):
-    tokens = [form % number for number in numbers]
+def check_rounding(tokens):
     text = "\n".join(f"{token} 1:{token}" for token in tokens).encode()
     exact = np.array([float(token) for token in tokens])
-    for small_bytes in (ALWAYS, NEVER):
-        with reading(small_bytes=small_bytes):
+    for limits in ({"small_bytes": PLAIN}, {"small_bytes": COMPILED}, {"small_bytes": COMPILED, "few_numbers": 0}):
+        with reading(**limits):
             X, y = load(text)
         assert y.tobytes() == exact.tobytes()
         assert X.data.tobytes() == exact.tobytes()
+
+
+@given(st.lists(st.floats(), max_size=30), st.sampled_from(["%r", "%.17g", "%.18e", "%.20e", "%.6g", "%f"]))
+def test_numbers_are_rounded_correctly(numbers, form):
+    check_rounding([form % number for number in numbers])
+
+
+def test_awkward_numbers_are_rounded_correctly():
+    odd = [2**53 + k for k in (1, 3, 5, 7)]
+    halfway = [f"{n * 10**k}e-{k}" for n in odd for k in range(4)]
+    large = [f"{n}e{k}" for n in odd for k in range(1, 25)]
+    limits = [f"{n}e-{k}" for n in (2**63 - 1, 2**63, 2**64 - 1, 2**64, 92 * 10**17) for k in range(25)]
+    check_rounding([*halfway, *large, *limits, "0e99999", "-0.0e-5", "1e22", "1e23", "1e-22", "1e-23", "4.9e-324"])
+
+
+def test_few_numbers_are_left_to_python():
+    rng = np.random.default_rng(0)
+    numbers = [form % x for x in rng.standard_normal(2000) for form in ("%.17g", "%.17f", "%.6e", "%.18f")]
+    numbers += [f"0.00{n}" for n in rng.integers(10**17, 10**18, 2000)]
+    text = "\n".join(f"1 1:{number}" for number in numbers).encode()
+    with reading(small_bytes=COMPILED), patch.object(svmlight, "number", wraps=svmlight.number) as python:
+        load(text)
+    assert python.call_count < len(numbers) / 100
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(1e-3, 1e5), st.integers(12, 22), st.integers(-2, 2), st.sampled_from("+-")), max_size=30
+    )
+)
+def test_numbers_close_to_the_middle_of_two_are_rounded_correctly(cases):
+    tokens = []
+    for number, power, step, sign in cases:
+        middle = (Fraction(number) + Fraction(math.nextafter(number, math.inf))) / 2
+        tokens.append(f"{sign}{int(middle * 10**power) + step}e-{power}")
+    check_rounding(tokens)
 
 
 # ---- options
@@ -202,6 +239,10 @@ WRONG = [
     (b"1 1: 2\n", 1, 5, "the feature '1:' has no value. Is there a space"),
     (b"1 :2\n", 1, 3, "the index '' is not an integer"),
     (b"1 1:2:3\n", 1, 5, "the value '2:3' is not a number"),
+    (b"1 1:1.2.3\n", 1, 5, "the value '1.2.3' is not a number"),
+    (b"1 1:12.3.e1\n", 1, 5, "the value '12.3.e1' is not a number"),
+    (b"1 1:1e5x\n", 1, 5, "the value '1e5x' is not a number"),
+    (b"1 1:1e-\n", 1, 5, "the value '1e-' is not a number"),
     (b"1\t-3:1\r\n", 1, 3, "the index '-3' is negative"),
     (b"1 3:1 3:2\n", 1, 7, "the index '3' occurs twice"),
     (b"1 3:1 2:2 5:z\n", 1, 7, "the index '2' comes after 3"),
@@ -443,17 +484,17 @@ def test_arrays_grow_by_chunks():
 def test_many_numbers_that_need_python(rare_numbers):
     text = b"".join(b"0.1000000000000000055 1:1e-300 2:2 3:%.30f 4:nan\n" % (k / 7) for k in range(50))
     expected = parts(*load(text))
-    with reading(small_bytes=ALWAYS, rare_numbers=rare_numbers):
+    with reading(small_bytes=COMPILED, rare_numbers=rare_numbers):
         assert parts(*load(text)) == expected
         with pytest.raises(DataFormatError, match=r"^51:9: the value 'x' is not a number"):
             load(text + b"1 1:1 2:x 3:nan 4:inf\n")
 
 
 def test_the_compiled_parser_runs_as_plain_python():
-    slow = getattr(_svmlight.parse, "py_func", _svmlight.parse)
-    with reading(small_bytes=ALWAYS), patch.object(_svmlight, "parse", slow):
+    plain = {name: getattr(f, "py_func", f) for name, f in vars(_svmlight).items() if name in FUNCTIONS}
+    with reading(small_bytes=COMPILED, few_numbers=0), patch.multiple(_svmlight, **plain):
         for text in (*FORMS.values(), written(*example(20)), b"1 1:%s\n" % (b"7" * 400)):
-            with reading(small_bytes=NEVER):
+            with reading(small_bytes=PLAIN):
                 expected = parts(*load(text))
             assert parts(*load(text)) == expected
         for text, line, column, _ in WRONG:
@@ -545,10 +586,10 @@ def agree(data, options, block_bytes):
     """Both parsers, one block or many, one thread or two: one outcome."""
     outcomes = []
     for limits, n_jobs in [
-        ({"small_bytes": NEVER}, 1),
-        ({"small_bytes": NEVER, "block_bytes": block_bytes}, 1),
-        ({"small_bytes": ALWAYS, "rare_numbers": 4}, 1),
-        ({"small_bytes": ALWAYS, "block_bytes": block_bytes, "rare_numbers": 4, "chunk": 5}, 2),
+        ({"small_bytes": PLAIN}, 1),
+        ({"small_bytes": PLAIN, "block_bytes": block_bytes}, 1),
+        ({"small_bytes": COMPILED, "few_numbers": 0}, 1),
+        ({"small_bytes": COMPILED, "block_bytes": block_bytes, "rare_numbers": 4, "few_numbers": 2, "chunk": 5}, 2),
     ]:
         with reading(**limits):
             outcomes.append(outcome(io.BytesIO(data), n_jobs=n_jobs, **options))

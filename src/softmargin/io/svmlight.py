@@ -23,7 +23,8 @@ _SMALL_BYTES = 2**18  # so much the plain parser reads in less time than it take
 _BLOCK_BYTES = 2**20
 _LINE_BYTES = 2**28  # a limit for memory, far above honest lines
 _CHUNK = 2**23  # elements of an array that grows
-_RARE_NUMBERS = 2**16  # that Python converts at a time
+_RARE_NUMBERS = 2**16  # that the compiled parser sets aside at a time
+_FEW_NUMBERS = 1000  # that Python converts in less time than it takes to load another compiled function
 
 
 def load_svmlight(
@@ -301,6 +302,8 @@ class _Parser:
                 self._rare,
             )
             if n_rare:
+                if n_rare > _FEW_NUMBERS:
+                    n_rare = _svmlight.convert(codes, self._rare[:n_rare], labels, values)
                 self._convert(text, self._rare[:n_rare])
             elif at < len(text):
                 row, at = self._read_line(text, at, n_lines)
@@ -335,17 +338,16 @@ class _Parser:
         return read_lines([text[begin:end]], self._rules, n_lines), end + 1
 
     def _convert(self, text: bytes, rare: np.ndarray) -> None:
-        """The numbers that the compiled parser left to Python."""
-        numbers = np.empty(len(rare))
-        for k, (begin, end, _) in enumerate(rare.tolist()):
+        """The numbers that are left to Python."""
+        labels, values = self._arrays[0], self._arrays[-1]
+        for begin, end, target in rare.tolist():
             try:
-                numbers[k] = number(text[begin:end])
+                value = number(text[begin:end])
             except ValueError:
                 line = text.rfind(b"\n", 0, begin) + 1
                 self._read_line(text, line, text.count(b"\n", 0, line))
                 raise
-        labels, values = self._arrays[0], self._arrays[-1]
-        target = rare[:, 2]
-        is_label = target < 0
-        labels[-1 - target[is_label]] = numbers[is_label]
-        values[target[~is_label]] = numbers[~is_label]
+            if target < 0:
+                labels[-1 - target] = value
+            else:
+                values[target] = value
