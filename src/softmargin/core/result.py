@@ -26,6 +26,13 @@ class WeightStart:
 
 
 @dataclass(frozen=True)
+class DualStart:
+    """Signed dual variables to start a kernel fit from; they need not be feasible."""
+
+    beta: np.ndarray
+
+
+@dataclass(frozen=True)
 class Certificate:
     """Primal value, dual bound and the gap between them, computed from the data by the judge.
 

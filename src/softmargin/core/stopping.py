@@ -15,14 +15,16 @@ class Measure:
     """What a stop rule looks at.
 
     `primal` and `dual` are the solver's belief. `scale` is C * sum(s), the primal value at w = 0. `violation` is
-    SVM-perf's: by how much the newest constraint exceeds the slack, as mean risk. `spent` says that the solver's own
-    budget ends here, whatever was reached (Pegasos, SGD).
+    SVM-perf's: by how much the newest constraint exceeds the slack, as mean risk. `kkt` is LIBSVM's: by how much the
+    dual candidate violates its optimality conditions. `spent` says that the solver's own budget ends here, whatever was
+    reached (Pegasos, SGD).
     """
 
     primal: float
     dual: float
     scale: float
-    violation: float
+    violation: float = math.inf
+    kkt: float = math.inf
     spent: bool = False
 
     @property
@@ -43,11 +45,17 @@ def _epsilon_rule(measure: Measure) -> float:
     return measure.violation
 
 
+def _kkt_rule(measure: Measure) -> float:
+    return measure.kkt
+
+
 # "relative_gap": BMRM's rule and this library's. "epsilon": SVM-perf, Algorithm 1, line 9; also the rule of the
-# tables in the OCAS paper, where (F - F_t) / C <= epsilon with C multiplying the mean risk.
+# tables in the OCAS paper, where (F - F_t) / C <= epsilon with C multiplying the mean risk. "kkt": LIBSVM's, for
+# kernels (HMG paper, Section 1.3).
 RULES: dict[str, Callable[[Measure], float]] = {
     "relative_gap": _relative_gap_rule,
     "epsilon": _epsilon_rule,
+    "kkt": _kkt_rule,
 }
 
 

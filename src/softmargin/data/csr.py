@@ -43,6 +43,9 @@ class CSRRows:
     def take(self, index: np.ndarray) -> "CSRRows":
         return CSRRows(self._matrix[index], self._workers)
 
+    def densified(self, index: np.ndarray, dtype: Any) -> np.ndarray:
+        return self._matrix[index].toarray().astype(dtype, copy=False)
+
     def cross(self, other: Rows) -> np.ndarray:
         right = other.native().T
         out = np.empty((self.n_rows, right.shape[1]))

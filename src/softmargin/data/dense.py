@@ -1,6 +1,7 @@
 """Rows of a dense array, row-major or column-major, used in place."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,9 @@ class DenseRows:
 
     def take(self, index: np.ndarray) -> "DenseRows":
         return DenseRows(np.ascontiguousarray(self._array[index]), self._workers)
+
+    def densified(self, index: np.ndarray, dtype: Any) -> np.ndarray:
+        return np.ascontiguousarray(self._array[index], dtype=dtype)
 
     def cross(self, other: Rows) -> np.ndarray:
         right = other.native()

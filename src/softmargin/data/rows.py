@@ -52,6 +52,10 @@ class Rows(Protocol):
         """X Z' for other rows Z, as a dense float64 array."""
         ...
 
+    def densified(self, index: np.ndarray, dtype: Any) -> np.ndarray:
+        """The rows of `index` as a dense row-major array of the given type."""
+        ...
+
     def sq_norms(self) -> np.ndarray:
         """Squared Euclidean norm of each row."""
         ...

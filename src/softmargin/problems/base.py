@@ -18,8 +18,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from softmargin.core.result import Certificate, Solution
+from softmargin.core.stopping import Measure
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Flat
+from softmargin.kernels.cached import RowStore
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,35 @@ class RowProblem(RiskProblem, Protocol):
 
         The data themselves where they are stored by rows; a copy of just these rows where by columns.
         """
+        ...
+
+
+class DualQP(Protocol):
+    """min over beta of 1/2 beta'K beta - p'beta, lo <= beta <= hi, sum(beta) = total: kernels (SMO, active set).
+
+    beta_i = y_i alpha_i are signed variables, so that K carries no labels. Solvers carry f = K beta along; the negative
+    gradient is p - f.
+    """
+
+    @property
+    def K(self) -> RowStore: ...
+    @property
+    def p(self) -> np.ndarray: ...
+    @property
+    def lo(self) -> np.ndarray: ...
+    @property
+    def hi(self) -> np.ndarray: ...
+    @property
+    def total(self) -> float: ...
+    @property
+    def workers(self) -> Workers: ...
+
+    def measure(self, beta: np.ndarray, f: np.ndarray) -> Measure:
+        """Primal and dual value, and by how much the optimality conditions are violated."""
+        ...
+
+    def solution(self, beta: np.ndarray, f: np.ndarray) -> Solution:
+        """The candidate for the judge."""
         ...
 
 

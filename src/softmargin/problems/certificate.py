@@ -22,6 +22,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution
 from softmargin.core.stopping import relative_gap
 from softmargin.data.rows import Rows
+from softmargin.kernels.cached import RowStore
 
 # Relative rounding error of an inner product, in units of the product of the lengths.
 ROUNDING = float(np.finfo(np.float64).eps)
@@ -42,7 +43,8 @@ class HingeJudge:
     def __call__(self, solution: Solution) -> Certificate:
         w = np.asarray(solution.w, dtype=np.float64)
         b = float(solution.b)
-        alpha = self._feasible(np.asarray(solution.alpha, dtype=np.float64))
+        free = self.intercept == "free"
+        alpha = feasible(np.asarray(solution.alpha, dtype=np.float64), self.signed_weights, self.C, balanced=free)
         upper = self.C * np.abs(self.signed_weights)
         labels = np.sign(self.signed_weights)
         signed_alpha = alpha * labels
@@ -54,7 +56,7 @@ class HingeJudge:
         dual = float(alpha.sum()) - 0.5 * float(w_alpha @ w_alpha)
         residual = float(signed_alpha.sum())
         b_alpha = 0.0
-        if self.intercept == "free":
+        if free:
             dual -= abs(residual) * abs(b)
         elif self.intercept == "penalised":
             # b = scaling * u with 1/2 u^2 in the primal; its dual twin is u = scaling * sum alpha_i y_i.
@@ -75,39 +77,80 @@ class HingeJudge:
             dual=dual,
             gap=gap,
             relative_gap=relative_gap(primal, dual, float(upper.sum())),
-            kkt_violation=self._kkt_violation(alpha, upper, labels, 1.0 - margins),
+            kkt_violation=kkt_violation(alpha, upper, labels, 1.0 - margins, free_intercept=free),
         )
 
-    def _feasible(self, alpha: np.ndarray) -> np.ndarray:
-        """alpha clipped to its box and, with a free intercept, balanced between the classes."""
-        if alpha.shape != self.signed_weights.shape:
-            raise SoftmarginError(
-                f"the dual vector has {alpha.size} entries for {self.signed_weights.size} rows: "
-                "certify a model on the rows it was trained on, in the same order."
-            )
-        alpha = np.clip(np.nan_to_num(alpha), 0.0, self.C * np.abs(self.signed_weights))
-        if self.intercept == "free":
-            positive = self.signed_weights > 0
-            plus, minus = float(alpha[positive].sum()), float(alpha[~positive].sum())
-            if plus > minus:
-                alpha[positive] *= minus / plus
-            elif minus > plus:
-                alpha[~positive] *= plus / minus
-        return alpha
 
-    def _kkt_violation(self, alpha: np.ndarray, upper: np.ndarray, labels: np.ndarray, gradient: np.ndarray) -> float:
-        """How far alpha is from satisfying its optimality conditions; `gradient` is that of the dual."""
-        present = labels != 0
-        can_grow = present & (alpha < (1.0 - AT_BOUND) * upper)
-        can_shrink = present & (alpha > AT_BOUND * upper)
-        if self.intercept == "free":
-            # -y grad f in LIBSVM's words: the intercept each row would ask for.
-            wish = labels * gradient
-            up = np.where(labels > 0, can_grow, can_shrink)
-            low = np.where(labels > 0, can_shrink, can_grow)
-            if not (up.any() and low.any()):
-                return 0.0
-            return max(0.0, float(wish[up].max() - wish[low].min()))
-        grow = float(gradient[can_grow].max(initial=0.0))
-        shrink = float(-gradient[can_shrink].min(initial=0.0))
-        return max(grow, shrink, 0.0)
+@dataclass(frozen=True)
+class KernelJudge:
+    """Judge of the kernel problem; the decision function is f + b with f = K beta, beta_i = y_i alpha_i.
+
+    It sums rows of the kernel matrix itself; the cache may serve them. What their rounding can do to the values is
+    estimated from the relative error of an entry, as of independent errors, and charged to the bound. Unless the
+    problem `is_convex` there is no bound: dual and gap are nan.
+    """
+
+    K: RowStore
+    signed_weights: np.ndarray
+    C: float
+    is_convex: bool = True
+
+    def __call__(self, solution: Solution) -> Certificate:
+        b = float(solution.b)
+        alpha = feasible(np.asarray(solution.alpha, dtype=np.float64), self.signed_weights, self.C, balanced=True)
+        upper = self.C * np.abs(self.signed_weights)
+        labels = np.sign(self.signed_weights)
+        beta = alpha * labels
+
+        f = self.K.product(beta)
+        curvature = float(beta @ f)
+        slack = np.maximum(0.0, np.abs(self.signed_weights) - self.signed_weights * (f + b))
+        primal = 0.5 * curvature + self.C * float(slack.sum())
+        violation = kkt_violation(alpha, upper, labels, 1.0 - labels * f, free_intercept=True)
+        if not self.is_convex:
+            return Certificate(primal, np.nan, np.nan, np.nan, violation)
+        dual = float(alpha.sum()) - 0.5 * curvature - abs(float(beta.sum())) * abs(b)
+        lengths = np.sqrt(np.maximum(self.K.diag(), 0.0))
+        lossy = upper * (slack > 0.0)
+        spread = float(np.sqrt(np.square(beta * lengths).sum()))  # of f, in units of an entry's error
+        reach = float((lossy + alpha) @ lengths) * spread * self.K.entry_error + ROUNDING * float(lossy.sum()) * abs(b)
+        dual -= reach
+        return Certificate(primal, dual, primal - dual, relative_gap(primal, dual, float(upper.sum())), violation)
+
+
+def feasible(alpha: np.ndarray, signed_weights: np.ndarray, C: float, *, balanced: bool) -> np.ndarray:
+    """alpha clipped to its box and, if asked for (a free intercept), balanced between the classes."""
+    if alpha.shape != signed_weights.shape:
+        raise SoftmarginError(
+            f"the dual vector has {alpha.size} entries for {signed_weights.size} rows: "
+            "certify a model on the rows it was trained on, in the same order."
+        )
+    alpha = np.clip(np.nan_to_num(alpha), 0.0, C * np.abs(signed_weights))
+    if balanced:
+        positive = signed_weights > 0
+        plus, minus = float(alpha[positive].sum()), float(alpha[~positive].sum())
+        if plus > minus:
+            alpha[positive] *= minus / plus
+        elif minus > plus:
+            alpha[~positive] *= plus / minus
+    return alpha
+
+
+def kkt_violation(
+    alpha: np.ndarray, upper: np.ndarray, labels: np.ndarray, gradient: np.ndarray, *, free_intercept: bool
+) -> float:
+    """How far alpha is from satisfying its optimality conditions; `gradient` is that of the dual."""
+    present = labels != 0
+    can_grow = present & (alpha < (1.0 - AT_BOUND) * upper)
+    can_shrink = present & (alpha > AT_BOUND * upper)
+    if free_intercept:
+        # -y grad f in LIBSVM's words: the intercept each row would ask for.
+        wish = labels * gradient
+        up = np.where(labels > 0, can_grow, can_shrink)
+        low = np.where(labels > 0, can_shrink, can_grow)
+        if not (up.any() and low.any()):
+            return 0.0
+        return max(0.0, float(wish[up].max() - wish[low].min()))
+    grow = float(gradient[can_grow].max(initial=0.0))
+    shrink = float(-gradient[can_shrink].min(initial=0.0))
+    return max(grow, shrink, 0.0)

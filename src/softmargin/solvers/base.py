@@ -9,6 +9,7 @@ States are values: a step that is cut short by a time limit or an interrupt is d
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import isnan
 from typing import Any, Protocol
 
 from softmargin.core.errors import Abandoned
@@ -112,7 +113,7 @@ def run(
                 certificate = judge(solver.solution(problem, state))
                 judging += clock.seconds - began
                 if _confirmed(stop, certificate, measure):
-                    status = Status.OPTIMAL
+                    status = Status.STATIONARY if isnan(certificate.dual) else Status.OPTIMAL
                     break
                 disputes += 1
                 tol = min(tol, max(claimed, 0.0)) / 2
@@ -144,7 +145,7 @@ def run(
         status = Status.INTERRUPTED
 
     solution = solver.solution(problem, state)
-    if status is not Status.OPTIMAL or certificate is None:
+    if status not in (Status.OPTIMAL, Status.STATIONARY) or certificate is None:
         began = clock.seconds
         certificate = judge(solution)
         judging += clock.seconds - began
@@ -173,9 +174,20 @@ def _notify(observers: Iterable[Observer], record: Record, state: Any) -> bool:
 
 
 def _confirmed(stop: Stop, certificate: Certificate, measure: Measure) -> bool:
-    """Whether the stop rule also holds for what the judge computed; a bound above the value proves nothing."""
+    """Whether the stop rule also holds for what the judge computed; a bound above the value proves nothing.
+
+    Without a bound (the problem is not convex) only the optimality conditions can be confirmed.
+    """
+    if isnan(certificate.dual):
+        return stop.rule == "kkt" and certificate.kkt_violation <= stop.tol
     if not certificate.gap >= -BELOW_ROUNDING * max(abs(certificate.primal), measure.scale):
         return False
     gap_per_row = certificate.gap / measure.scale if measure.scale > 0 else 0.0
-    judged = replace(measure, primal=certificate.primal, dual=certificate.dual, violation=gap_per_row)
+    judged = replace(
+        measure,
+        primal=certificate.primal,
+        dual=certificate.dual,
+        violation=gap_per_row,
+        kkt=certificate.kkt_violation,
+    )
     return stop.value(judged) <= stop.tol

@@ -1,0 +1,270 @@
+"""Rows of a kernel matrix, a block at a time, and how they are computed.
+
+A few left rows are made dense and multiplied with all right rows: by BLAS where these are dense, entry by entry where
+they are sparse. The right rows are cut into tiles, which depend on the data alone: every number of threads gives the
+same bits.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from softmargin.core.threads import Workers
+from softmargin.data.rows import Rows
+from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Polynomial, Sigmoid
+
+_LEFT, _RIGHT = 64, 1024  # rows of a tile, left and right: 256 KiB of float32
+_DENSE_BYTES = 1 << 26  # of left rows that are made dense at a time
+_LOG2_E = float(np.log2(np.e))
+
+
+class KernelRows(Protocol):
+    """The matrix K of a kernel over n rows, whose entries are computed when they are asked for."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the entries: float32 or float64."""
+        ...
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether K is positive semi-definite whatever the rows."""
+        ...
+
+    @property
+    def entry_error(self) -> float:
+        """Relative rounding error of an entry, or what it is about."""
+        ...
+
+    @property
+    def n_evaluations(self) -> int:
+        """Entries computed so far, for this matrix and its parts."""
+        ...
+
+    def diag(self) -> np.ndarray:
+        """K[i, i], in float64."""
+        ...
+
+    def rows(self, index: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        """K[index, columns]; all columns if None."""
+        ...
+
+    def fill(self, index: np.ndarray, out: np.ndarray, slots: np.ndarray) -> None:
+        """Write K[index[k]] to out[slots[k]]."""
+        ...
+
+    def narrow(self, index: np.ndarray) -> "KernelRows":
+        """The part K[index, index] as a matrix of its own."""
+        ...
+
+
+class Counter:
+    """A number that a matrix and its parts count up together."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+class Side:
+    """Rows made ready for products with others: one floating point type, and what the kernel adds to their products.
+
+    For RBF dense rows are shifted by `centre`: no distance changes, and digits survive far from the origin.
+    """
+
+    def __init__(self, rows: Rows, kernel: Kernel, dtype: Any, centre: np.ndarray | None = None) -> None:
+        self.rows, self.kernel, self.dtype = rows, kernel, np.dtype(dtype)
+        self.n, self.n_cols = rows.n_rows, rows.n_cols
+        self.is_sparse = rows.flat.indptr.size > 0
+        self.centre = None if self.is_sparse else centre
+        self.array = np.empty((0, 0), self.dtype)  # if dense
+        self.values = np.empty(0, self.dtype)  # if sparse
+        self.terms = np.zeros(self.n, self.dtype)
+        if isinstance(kernel, Custom):
+            return
+        if self.is_sparse:
+            self.values = rows.flat.values.astype(self.dtype, copy=False)
+        else:
+            self.array = self._prepared()
+        if isinstance(kernel, RBF):
+            squares = np.einsum("ij,ij->i", self.array, self.array, dtype=np.float64)
+            norms = rows.sq_norms() if self.is_sparse else squares
+            self.terms = (-kernel.gamma * _LOG2_E * norms).astype(self.dtype)
+
+    def _prepared(self) -> np.ndarray:
+        """Dense rows, shifted and in the right type; the data themselves if they are so already."""
+        array = self.rows.native()
+        if self.centre is None:
+            return np.ascontiguousarray(array, dtype=self.dtype)
+        out = np.empty(array.shape, self.dtype)
+        for where, part in self.rows.blocks():
+            np.subtract(part.native(), self.centre, out=out[where], casting="same_kind")
+        return out
+
+    def dense(self, index: np.ndarray) -> np.ndarray:
+        """The rows of `index` as a dense array."""
+        return self.rows.densified(index, self.dtype) if self.is_sparse else self.array[index]
+
+    def take(self, index: np.ndarray) -> "Side":
+        return Side(self.rows.take(index), self.kernel, self.dtype, self.centre)
+
+    @property
+    def entry_error(self) -> float:
+        """A few roundings; for RBF the exponent, a small difference of large numbers, is off by as much as these."""
+        largest = 2.0 * float(np.abs(self.terms).max(initial=0.0))
+        return float(np.finfo(self.dtype).eps) * (4.0 + largest)
+
+    @property
+    def n_dense(self) -> int:
+        """How many rows may be made dense at a time."""
+        return max(1, _DENSE_BYTES // (self.dtype.itemsize * max(self.n_cols, 1)))
+
+
+def centre_of(rows: Rows, kernel: Kernel) -> np.ndarray | None:
+    """A point amid dense rows, to shift them by: their mean. None where that is of no use."""
+    if not isinstance(kernel, RBF) or rows.flat.indptr.size > 0 or rows.n_rows == 0:
+        return None
+    return rows.t_dot(np.full(rows.n_rows, 1.0 / rows.n_rows))
+
+
+def tiles_of(n: int) -> list[tuple[int, int]]:
+    return [(lo, min(lo + _RIGHT, n)) for lo in range(0, n, _RIGHT)]
+
+
+class LeftBlock:
+    """Some rows of one side, dense, to be multiplied with tiles of another."""
+
+    def __init__(self, side: Side, index: np.ndarray) -> None:
+        self.size, self.kernel, self.dtype = index.size, side.kernel, side.dtype
+        self.terms = side.terms[index]
+        if isinstance(side.kernel, Custom):
+            self.native = side.rows.native()[index]
+            return
+        self.array = side.dense(index)
+
+    @cached_property
+    def turned(self) -> np.ndarray:
+        return np.ascontiguousarray(self.array.T)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        return np.abs(self.array).sum(axis=1, dtype=self.dtype)
+
+    def tile(self, right: Side, lo: int, hi: int) -> tuple[np.ndarray, bool]:
+        """Kernel values of this block and the right rows lo .. hi - 1, and whether a row of them is a right row."""
+        from softmargin.kernels import _tiles
+
+        kernel = self.kernel
+        if isinstance(kernel, Custom):
+            return kernel.block(self.native, right.rows.native()[lo:hi]).astype(self.dtype, copy=False), False
+        turned = right.is_sparse or isinstance(kernel, Laplacian)
+        tile = np.empty((hi - lo, self.size) if turned else (self.size, hi - lo), self.dtype)
+        flat = right.rows.flat
+        if not turned:
+            np.dot(self.array, right.array[lo:hi].T, out=tile)
+        elif not isinstance(kernel, Laplacian):
+            _tiles.sparse_dots(right.values, flat.indices, flat.indptr, lo, hi, self.turned, tile)
+        elif right.is_sparse:
+            _tiles.sparse_l1(right.values, flat.indices, flat.indptr, lo, hi, self.turned, self.lengths, tile)
+        else:
+            _tiles.dense_l1(right.array, lo, hi, self.turned, tile)
+        own, others = self.terms, right.terms[lo:hi]
+        _finish(kernel, tile, others if turned else own, own if turned else others)
+        return tile, turned
+
+
+def _finish(kernel: Kernel, tile: np.ndarray, row_terms: np.ndarray, column_terms: np.ndarray) -> None:
+    """From products, or from distances for the Laplacian kernel, to kernel values, in place."""
+    from softmargin.kernels import _tiles
+
+    number = tile.dtype.type
+    power: Callable = _tiles.power_single if tile.dtype == np.float32 else _tiles.power_double
+    if isinstance(kernel, RBF):
+        power(tile, row_terms, column_terms, number(2.0 * kernel.gamma * _LOG2_E))
+    elif isinstance(kernel, Laplacian):
+        power(tile, row_terms, column_terms, number(-kernel.gamma * _LOG2_E))
+    elif isinstance(kernel, Polynomial):
+        _tiles.polynomial(tile, number(kernel.gamma), number(kernel.coef0), kernel.degree)
+    elif isinstance(kernel, Sigmoid):
+        _tiles.tanh(tile, number(kernel.gamma), number(kernel.coef0))
+
+
+class DirectRows:
+    """The matrix of a kernel over rows of data, computed entry by entry whenever it is asked for."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        kernel: Kernel,
+        dtype: Any = np.float64,
+        workers: Workers | None = None,
+        *,
+        side: Side | None = None,
+        counter: Counter | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.is_convex = kernel.is_convex
+        self._side = side or Side(rows, kernel, dtype, centre_of(rows, kernel))
+        self._workers = workers or Workers(1)
+        self._counter = counter or Counter()
+
+    @property
+    def n(self) -> int:
+        return self._side.n
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._side.dtype
+
+    @property
+    def entry_error(self) -> float:
+        return self._side.entry_error
+
+    @property
+    def n_evaluations(self) -> int:
+        return self._counter.value
+
+    def diag(self) -> np.ndarray:
+        if isinstance(self.kernel, Custom):
+            parts = np.array_split(np.arange(self.n), max(1, self.n // _LEFT))
+            return np.concatenate([self.rows(part, part).diagonal() for part in parts]).astype(np.float64)
+        return self.kernel.diagonal(self._side.rows.sq_norms())
+
+    def rows(self, index: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        right = self._side if columns is None else self._side.take(columns)
+        out = np.empty((len(index), right.n), self.dtype)
+        self._evaluate(np.asarray(index), right, out, np.arange(len(index)))
+        return out
+
+    def fill(self, index: np.ndarray, out: np.ndarray, slots: np.ndarray) -> None:
+        self._evaluate(index, self._side, out, slots)
+
+    def _evaluate(self, index: np.ndarray, right: Side, out: np.ndarray, slots: np.ndarray) -> None:
+        step = self._side.n_dense
+        for at in range(0, index.size, step):
+            end = min(at + step, index.size)
+            cuts = [slice(lo, min(lo + _LEFT, end)) for lo in range(at, end, _LEFT)]
+            self._evaluate_part([(LeftBlock(self._side, index[cut]), slots[cut]) for cut in cuts], right, out)
+        self._counter.value += index.size * right.n
+
+    def _evaluate_part(self, blocks: list[tuple[LeftBlock, np.ndarray]], right: Side, out: np.ndarray) -> None:
+        from softmargin.kernels import _tiles
+
+        def columns(lo: int, hi: int) -> None:
+            for block, places in blocks:
+                tile, turned = block.tile(right, lo, hi)
+                (_tiles.put_turned if turned else _tiles.put)(tile, out, places, lo)
+
+        if isinstance(self.kernel, Custom):  # a user's function need not bear several threads
+            for lo, hi in tiles_of(right.n):
+                self._workers.check()
+                columns(lo, hi)
+        else:
+            self._workers.map(columns, tiles_of(right.n))
+
+    def narrow(self, index: np.ndarray) -> "DirectRows":
+        side = self._side.take(index)
+        return DirectRows(side.rows, self.kernel, workers=self._workers, side=side, counter=self._counter)

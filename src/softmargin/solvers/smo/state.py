@@ -1,0 +1,68 @@
+"""Where a solver of the dual stands: the same for pairs and for blocks, so that one continues what the other began."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.result import DualStart
+from softmargin.problems.base import DualQP
+
+
+@dataclass(frozen=True)
+class DualState:
+    """Feasible signed variables beta with f = K beta, and what it took to get there.
+
+    `pair` is the last working set (-1: none yet), which the maximum-gain rules go on from.
+    """
+
+    beta: np.ndarray
+    f: np.ndarray
+    iterations: int = 0
+    unshrinkings: int = 0
+    kernel_evaluations: int = 0
+    hits: int = 0
+    misses: int = 0
+    pair: tuple[int, int] = (-1, -1)
+    is_stalled: bool = False
+
+    def counts(self) -> dict[str, int]:
+        return {
+            "iterations": self.iterations,
+            "kernel_evaluations": self.kernel_evaluations,
+            "hits": self.hits,
+            "misses": self.misses,
+            "unshrinkings": self.unshrinkings,
+        }
+
+    def counted(self, problem: DualQP) -> "DualState":
+        """The same, with what the kernel matrix has counted since the solve began."""
+        K = problem.K
+        return replace(self, kernel_evaluations=K.n_evaluations, hits=K.hits, misses=K.misses)
+
+
+def first_state(problem: DualQP, start: Any = None) -> DualState:
+    """Zero, an earlier state of the same problem, or given variables made feasible."""
+    n = problem.p.size
+    if isinstance(start, DualState):
+        beta = repaired(start.beta, problem)
+        if np.array_equal(beta, start.beta):
+            return replace(start, is_stalled=False)
+        return DualState(beta, problem.K.product(beta), iterations=start.iterations).counted(problem)
+    if isinstance(start, DualStart):
+        beta = repaired(start.beta, problem)
+        return DualState(beta, problem.K.product(beta)).counted(problem)
+    return DualState(np.zeros(n), np.zeros(n))
+
+
+def repaired(beta: np.ndarray, problem: DualQP) -> np.ndarray:
+    """beta clipped to its box; the side that is too heavy is scaled down until the sum is right."""
+    beta = np.clip(beta, problem.lo, problem.hi)
+    for _ in range(3):  # scaling rounds; once is nearly always enough
+        excess = float(beta.sum()) - problem.total
+        heavy = beta > 0 if excess > 0 else beta < 0
+        weight = float(np.abs(beta[heavy]).sum())
+        if excess == 0.0 or weight == 0.0:
+            break
+        beta[heavy] *= max(0.0, 1.0 - abs(excess) / weight)
+    return beta
