@@ -8,6 +8,9 @@ import numpy as np
 from softmargin.core.result import DualStart
 from softmargin.problems.base import DualQP
 
+# A sum of the variables that is off by less, as a share of them, is rounding.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class DualState:
@@ -62,7 +65,7 @@ def repaired(beta: np.ndarray, problem: DualQP) -> np.ndarray:
         excess = float(beta.sum()) - problem.total
         heavy = beta > 0 if excess > 0 else beta < 0
         weight = float(np.abs(beta[heavy]).sum())
-        if excess == 0.0 or weight == 0.0:
+        if abs(excess) <= _ROUNDING * weight:
             break
         beta[heavy] *= max(0.0, 1.0 - abs(excess) / weight)
     return beta
