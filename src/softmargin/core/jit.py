@@ -15,16 +15,19 @@ from numba.core import event
 
 # Sums vectorise only when the order of addition is free. NaN and infinity keep their meaning.
 _FREE_ORDER = {"reassoc", "contract"}
+# Maxima vectorise only where NaN cannot occur, and where it does not matter which of two zeros is found.
+_NO_NAN = {"nnan", "nsz"}
 
 
-def compiled(function: Callable | None = None, *, sums: bool = False) -> Any:
-    """Compile `function` at its first call; `sums=True` lets the compiler reorder additions.
+def compiled(function: Callable | None = None, *, sums: bool = False, maxima: bool = False) -> Any:
+    """Compile `function` at its first call; `sums` lets the compiler reorder additions, `maxima` forget about NaN.
 
     The machine code is cached on disk; where no cache folder is writable it is compiled in every process.
     """
     if function is None:
-        return lambda f: compiled(f, sums=sums)
-    options = {"nogil": True, "fastmath": _FREE_ORDER if sums else False}
+        return lambda f: compiled(f, sums=sums, maxima=maxima)
+    flags = (_FREE_ORDER if sums else set()) | (_NO_NAN if maxima else set())
+    options = {"nogil": True, "fastmath": flags or False}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # Numba: "no locator available": neither the package nor the user has a writable cache

@@ -36,9 +36,8 @@ class RowStore:
     def is_convex(self) -> bool:
         return self.source.is_convex
 
-    @property
-    def entry_error(self) -> float:
-        return self.source.entry_error
+    def row_errors(self) -> np.ndarray:
+        return self.source.row_errors()
 
     @property
     def n_evaluations(self) -> int:

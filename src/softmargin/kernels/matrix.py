@@ -35,9 +35,8 @@ class KernelRows(Protocol):
         """Whether K is positive semi-definite whatever the rows."""
         ...
 
-    @property
-    def entry_error(self) -> float:
-        """Relative rounding error of an entry, or what it is about."""
+    def row_errors(self) -> np.ndarray:
+        """About how large the relative rounding error of an entry is, for each row."""
         ...
 
     @property
@@ -111,11 +110,9 @@ class Side:
     def take(self, index: np.ndarray) -> "Side":
         return Side(self.rows.take(index), self.kernel, self.dtype, self.centre)
 
-    @property
-    def entry_error(self) -> float:
+    def row_errors(self) -> np.ndarray:
         """A few roundings; for RBF the exponent, a small difference of large numbers, is off by as much as these."""
-        largest = 2.0 * float(np.abs(self.terms).max(initial=0.0))
-        return float(np.finfo(self.dtype).eps) * (4.0 + largest)
+        return float(np.finfo(self.dtype).eps) * (4.0 + 2.0 * np.abs(self.terms, dtype=np.float64))
 
     @property
     def n_dense(self) -> int:
@@ -219,9 +216,8 @@ class DirectRows:
     def dtype(self) -> np.dtype:
         return self._side.dtype
 
-    @property
-    def entry_error(self) -> float:
-        return self._side.entry_error
+    def row_errors(self) -> np.ndarray:
+        return self._side.row_errors()
 
     @property
     def n_evaluations(self) -> int:

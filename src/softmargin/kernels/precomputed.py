@@ -7,7 +7,6 @@ class PrecomputedRows:
     """Rows of a symmetric matrix, or of its part K[index, index], copied when they are asked for."""
 
     is_convex = False  # nobody knows
-    entry_error = float(np.finfo(np.float64).eps)  # the matrix is what it is; sums are rounded
     n_evaluations = 0  # looking up is not computing
 
     def __init__(self, matrix: np.ndarray, index: np.ndarray | None = None) -> None:
@@ -21,6 +20,9 @@ class PrecomputedRows:
     @property
     def dtype(self) -> np.dtype:
         return self._matrix.dtype
+
+    def row_errors(self) -> np.ndarray:
+        return np.full(self.n, np.finfo(np.float64).eps)  # the matrix is what it is; sums are rounded
 
     def diag(self) -> np.ndarray:
         return self._matrix[self._index, self._index].astype(np.float64)

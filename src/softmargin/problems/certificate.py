@@ -86,7 +86,7 @@ class KernelJudge:
     """Judge of the kernel problem; the decision function is f + b with f = K beta, beta_i = y_i alpha_i.
 
     It sums rows of the kernel matrix itself; the cache may serve them. What their rounding can do to the values is
-    estimated from the relative error of an entry, as of independent errors, and charged to the bound. Unless the
+    estimated as of independent errors of the entries, and charged to the bound. Unless the
     problem `is_convex` there is no bound: dual and gap are nan.
     """
 
@@ -111,9 +111,10 @@ class KernelJudge:
             return Certificate(primal, np.nan, np.nan, np.nan, violation)
         dual = float(alpha.sum()) - 0.5 * curvature - abs(float(beta.sum())) * abs(b)
         lengths = np.sqrt(np.maximum(self.K.diag(), 0.0))
-        lossy = upper * (slack > 0.0)
-        spread = float(np.sqrt(np.square(beta * lengths).sum()))  # of f, in units of an entry's error
-        reach = float((lossy + alpha) @ lengths) * spread * self.K.entry_error + ROUNDING * float(lossy.sum()) * abs(b)
+        lossy = upper * (slack > 0.0)  # the others may be off without any effect
+        spread = np.sqrt(np.square(beta * lengths).sum())  # of f_i, in units of the error of an entry
+        reach = float(np.sqrt(np.square((lossy + alpha) * lengths * self.K.row_errors()).sum()) * spread)
+        reach += ROUNDING * float(lossy.sum()) * abs(b)
         dual -= reach
         return Certificate(primal, dual, primal - dual, relative_gap(primal, dual, float(upper.sum())), violation)
 

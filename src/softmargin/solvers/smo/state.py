@@ -1,6 +1,6 @@
 """Where a solver of the dual stands: the same for pairs and for blocks, so that one continues what the other began."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ _ROUNDING = 1e-12
 class DualState:
     """Feasible signed variables beta with f = K beta, and what it took to get there.
 
-    `pair` is the last working set (-1: none yet), which the maximum-gain rules go on from.
+    `pair` is the last working set (-1: none yet), which the maximum-gain rules go on from. `block` is a solver's own
+    scratch, which it can do without.
     """
 
     beta: np.ndarray
@@ -28,6 +29,8 @@ class DualState:
     misses: int = 0
     pair: tuple[int, int] = (-1, -1)
     is_stalled: bool = False
+    pair_steps: int = 0
+    block: Any = field(default=None, repr=False, compare=False)
 
     def counts(self) -> dict[str, int]:
         return {
@@ -36,6 +39,7 @@ class DualState:
             "hits": self.hits,
             "misses": self.misses,
             "unshrinkings": self.unshrinkings,
+            "pair_steps": self.pair_steps,
         }
 
     def counted(self, problem: DualQP) -> "DualState":

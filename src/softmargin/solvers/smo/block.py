@@ -1,0 +1,165 @@
+"""SMO on blocks: many violating rows at a time, whose kernel rows come out of one product.
+
+    repeat:  choose a block of variables, the worst violators beside members of the last block
+             get their kernel rows (what the cache lacks in one go), and the small matrix of the block
+             solve the block by pair steps until its violation is a tenth of what it was
+             one product with the rows of the variables that moved updates f = K beta
+
+The last block's members stay as long as there is room: those at a bound leave first, then the oldest. Blocks begin
+small, because the first violators are guesses.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from softmargin.core.result import Solution
+from softmargin.core.stopping import Measure
+from softmargin.problems.base import DualQP
+from softmargin.solvers.smo.state import DualState, first_state
+
+_FIRST = 64  # variables that may enter the first block; twice as many each time after
+_INNER_STEPS = 20_000  # in a block, so that interrupts are seen: some 50 ms
+_GATHER_PARTS = 4
+
+
+@dataclass(frozen=True)
+class BlockSMO:
+    """Blocks of up to `size` variables, half of which may be exchanged each time; `accuracy` is that of a block."""
+
+    size: int = 1024
+    accuracy: float = 0.1
+    stopping: str = "relative_gap"
+    state_type: ClassVar[type] = DualState
+
+    def init(self, problem: DualQP, start: Any = None) -> DualState:
+        return first_state(problem, start)
+
+    def step(self, problem: DualQP, state: DualState) -> DualState:
+        from softmargin.solvers.smo import _block
+
+        K = problem.K
+        wish = problem.p - state.f
+        size = min(self.size, problem.p.size, K.capacity)
+        block = state.block
+        if not isinstance(block, Block) or block.size != size:
+            block = Block.empty(size, K.dtype)
+        block, violation = block.next(problem, state.beta, wish)
+        members = block.members
+        slots = K.fetch(members)
+        matrix = block.scratch.fill(problem, members, slots)
+
+        beta, block_wish = state.beta[members], wish[members]
+        tol = self.accuracy * violation
+        steps = _block.solve(matrix, block_wish, beta, problem.lo[members], problem.hi[members], tol, _INNER_STEPS)
+        change = beta - state.beta[members]
+        moved = np.flatnonzero(change)
+        f, all_beta = state.f.copy(), state.beta.copy()
+        K.add(slots[moved], change[moved], f)
+        all_beta[members] = beta
+        return replace(
+            state,
+            beta=all_beta,
+            f=f,
+            iterations=state.iterations + 1,
+            pair_steps=state.pair_steps + steps,
+            is_stalled=moved.size == 0 and block.entering >= size,
+            block=block,
+        ).counted(problem)
+
+    def measure(self, problem: DualQP, state: DualState) -> Measure:
+        return problem.measure(state.beta, state.f)
+
+    def counts(self, state: DualState) -> dict[str, int]:
+        return state.counts()
+
+    def solution(self, problem: DualQP, state: DualState) -> Solution:
+        return problem.solution(state.beta, state.f)
+
+    def is_stalled(self, state: DualState) -> bool:
+        return state.is_stalled
+
+
+class Scratch:
+    """The kernel matrix of a block, and whose values each place of it holds (-1: nobody's)."""
+
+    def __init__(self, size: int, dtype: Any) -> None:
+        self.matrix = np.empty((size, size), dtype)
+        self.holds = np.full(size, -1, dtype=np.int64)
+
+    def fill(self, problem: DualQP, members: np.ndarray, slots: np.ndarray) -> np.ndarray:
+        """K over the members; only rows and columns of places that changed hands are gathered."""
+        from softmargin.solvers.smo import _block
+
+        n = members.size
+        fresh = np.flatnonzero(self.holds[:n] != members)
+        self.holds[fresh] = -1
+        matrix = self.matrix[:n, :n]
+        slab = problem.K.slab
+        cuts = np.linspace(0, fresh.size, _GATHER_PARTS + 1).astype(int).tolist()
+        problem.workers.map(
+            lambda lo, hi: _block.gather(slab, slots, members, fresh, lo, hi, matrix), list(pairwise(cuts))
+        )
+        _block.mirror(matrix, fresh)
+        self.holds[fresh] = members[fresh]
+        return matrix
+
+
+@dataclass(frozen=True)
+class Block:
+    """The members of the working block, each in its place, and since when."""
+
+    scratch: Scratch
+    members: np.ndarray
+    since: np.ndarray
+    round: int = 0
+    entering: int = _FIRST
+
+    @classmethod
+    def empty(cls, size: int, dtype: Any) -> "Block":
+        none = np.empty(0, dtype=np.int64)
+        return cls(Scratch(size, dtype), none, none)
+
+    @property
+    def size(self) -> int:
+        return self.scratch.holds.size
+
+    def next(self, problem: DualQP, beta: np.ndarray, wish: np.ndarray) -> tuple["Block", float]:
+        """The block for the next step, and the violation over all variables."""
+        up, down = beta < problem.hi, beta > problem.lo
+        highest = float(np.max(wish, where=up, initial=-np.inf))
+        lowest = float(np.min(wish, where=down, initial=np.inf))
+        outside = np.ones(beta.size, dtype=bool)
+        outside[self.members] = False
+        room = max(self.size // 2, self.size - self.members.size)
+        half = max(1, min(room, self.entering) // 2)
+        rising = _extreme(-wish, up & outside & (wish > lowest), half)
+        outside[rising] = False
+        falling = _extreme(wish, down & outside & (wish < highest), half)
+        return self._with(np.concatenate([rising, falling]), problem, beta), highest - lowest
+
+    def _with(self, new: np.ndarray, problem: DualQP, beta: np.ndarray) -> "Block":
+        """New members take the places of those at a bound, then of the oldest, once there is no room."""
+        excess = max(0, self.members.size + new.size - self.size)
+        inside = beta[self.members]
+        is_free = (inside > problem.lo[self.members]) & (inside < problem.hi[self.members])
+        leaving = np.lexsort((self.since, is_free))[:excess]
+        members, since = self.members.copy(), self.since.copy()
+        members[leaving], since[leaving] = new[:excess], self.round
+        return Block(
+            self.scratch,
+            members=np.concatenate([members, new[excess:]]),
+            since=np.concatenate([since, np.full(new.size - excess, self.round)]),
+            round=self.round + 1,
+            entering=min(2 * self.entering, 2 * self.size),
+        )
+
+
+def _extreme(values: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
+    """The indices of the k smallest values among the candidates."""
+    index = np.flatnonzero(candidates)
+    if index.size <= k:
+        return index
+    return index[np.argpartition(values[index], k - 1)[:k]]
