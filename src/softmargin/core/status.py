@@ -1,5 +1,6 @@
 """How a solve can end: one member per way, each with its sentence."""
 
+from collections.abc import Iterable
 from enum import Enum
 
 
@@ -24,3 +25,22 @@ class Status(Enum):
     def reached_goal(self) -> bool:
         """Whether the fit ended because it had nothing left to do."""
         return self in (Status.OPTIMAL, Status.TARGET, Status.STATIONARY)
+
+    @staticmethod
+    def worst(endings: "Iterable[Status]") -> "Status":
+        """Of several endings the one that the user must hear of first."""
+        return max(endings, key=_FROM_BEST_TO_WORST.index)
+
+
+_FROM_BEST_TO_WORST = [
+    Status.OPTIMAL,
+    Status.TARGET,
+    Status.STATIONARY,
+    Status.STOPPED,
+    Status.STALLED,
+    Status.UNCONFIRMED,
+    Status.BUDGET,
+    Status.MAX_ITER,
+    Status.MAX_SECONDS,
+    Status.INTERRUPTED,
+]

@@ -4,8 +4,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from softmargin.core.trace import Observer, Record
 
 try:
@@ -42,15 +40,21 @@ class CallbackBridge:
         if n_tasks > 1:
             for parent in self._parents:
                 parent.call_on_fit_task_begin(estimator=estimator, **self._data)
-        self._coef: list[Callable[[], tuple[np.ndarray, float]] | None] = [None] * n_tasks
+        self._candidates: list[Callable[[], Any] | None] = [None] * n_tasks
 
     @classmethod
     def of(cls, estimator: Any, *args: Any) -> "CallbackBridge | None":
         """A bridge if the estimator has callbacks, else None."""
         return cls(estimator, *args) if getattr(estimator, "_skl_callbacks", None) else None
 
-    def observer(self, k: int, weights_of: Callable[[Any], tuple[np.ndarray, float]], width: int) -> Observer:
-        """An observer of sub-problem k; `weights_of(state)` gives (w, b), and is asked only if a callback asks."""
+    def observer(
+        self, k: int, candidate: Callable[[Any], Any], attributes: Callable[[list[Any]], dict[str, Any]]
+    ) -> Observer:
+        """An observer of sub-problem k.
+
+        Only if a callback asks, `candidate(state)` gives its solution, and `attributes` the fitted attributes for the
+        solutions of all sub-problems (None where there is none yet).
+        """
         first = True
 
         def observe(record: Record, state: Any) -> bool:
@@ -59,27 +63,19 @@ class CallbackBridge:
                 first = False
                 return False
             with self._lock:
-                self._coef[k] = lambda: weights_of(state)
+                self._candidates[k] = lambda: candidate(state)
                 context = self._parents[k].subcontext(task_name="iteration")
                 context.call_on_fit_task_begin(estimator=self._estimator, **self._data)
                 return context.call_on_fit_task_end(
                     estimator=self._estimator,
-                    reconstruction_attributes=lambda: self._model(width),
+                    reconstruction_attributes=lambda: attributes([found and found() for found in self._candidates]),
                     **self._data,
                 )
 
         return observe
 
-    def _model(self, width: int) -> dict[str, np.ndarray]:
-        coef, intercept = np.zeros((self._n_tasks, width)), np.zeros(self._n_tasks)
-        for k, weights in enumerate(self._coef):
-            if weights is not None:
-                coef[k], intercept[k] = weights()
-        return {"coef_": coef, "intercept_": intercept}
-
-    def close(self, coef: np.ndarray, intercept: np.ndarray) -> None:
+    def close(self, final: dict[str, Any]) -> None:
         """The end of all tasks, with the final model."""
-        final = {"coef_": coef, "intercept_": intercept}
         if self._n_tasks > 1:
             for parent in self._parents:
                 parent.call_on_fit_task_end(estimator=self._estimator, **self._data)

@@ -2,7 +2,6 @@
 
 import warnings
 from contextlib import ExitStack
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.progress import ProgressLine
-from softmargin.core.result import Certificate, Result
+from softmargin.core.result import Certificate, Result, Solution
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers, one_blas_thread, thread_count
@@ -175,11 +174,11 @@ class LinearSVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator)
                 if bridge is not None:
                     problem = setting.problem(rows, targets[k], Workers(1))
 
-                    def weights_of(state: Any) -> tuple[np.ndarray, float]:
-                        solution = solver.solution(problem, state)
-                        return solution.w, solution.b
+                    def attributes(found: list[Any]) -> dict[str, np.ndarray]:
+                        nothing = Solution(np.zeros(rows.n_cols), 0.0, np.empty(0))
+                        return _weights([solution or nothing for solution in found])
 
-                    found.append(bridge.observer(k, weights_of, rows.n_cols))
+                    found.append(bridge.observer(k, lambda state: solver.solution(problem, state), attributes))
                 return found
 
             self.classes_ = classes  # a callback may look at the model while it is being trained
@@ -192,7 +191,7 @@ class LinearSVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator)
                 line.close(str(result.status))
 
         if bridge is not None:
-            bridge.close(self.coef_, self.intercept_)
+            bridge.close({"coef_": self.coef_, "intercept_": self.intercept_})
         if cancel.is_set:
             raise KeyboardInterrupt
         if not self.status_.reached_goal and self.status_ is not Status.STOPPED:
@@ -212,17 +211,8 @@ class LinearSVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator)
     def _checked_parameters(self) -> tuple[Any, LinearSetting, Stop, int]:
         setting = linear_setting(self)
         solver = linear_solver(self.solver, self.random_state)
-        tol = self.tol
-        if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= tol < np.inf:
-            raise SoftmarginError(f"tol={tol!r} must be a finite number of at least 0.")
-        max_iter = validation.optional_limit(self.max_iter, "max_iter", Integral, "no limit")
-        max_seconds = validation.optional_limit(self.max_seconds, "max_seconds", Real, "no limit")
-        stop = Stop(
-            tol=float(tol),
-            max_iter=None if max_iter is None else int(max_iter),
-            max_seconds=None if max_seconds is None else float(max_seconds),
-            rule=getattr(solver, "stopping", "relative_gap"),
-        )
+        rule = getattr(solver, "stopping", "relative_gap")
+        stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule)
         return solver, setting, stop, thread_count(self.n_jobs)
 
     def _progress_lines(self, classes: np.ndarray, n_tasks: int, stop: Stop) -> list[ProgressLine]:
@@ -234,11 +224,11 @@ class LinearSVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator)
 
     def _store(self, results: list[Result], classes: np.ndarray) -> None:
         self.classes_ = classes
-        self.coef_ = np.array([result.solution.w for result in results])
-        self.intercept_ = np.array([result.solution.b for result in results])
+        weights = _weights([result.solution for result in results])
+        self.coef_, self.intercept_ = weights["coef_"], weights["intercept_"]
         self.certificates_ = [result.certificate for result in results]
         self.certificate_ = Certificate.combine(self.certificates_)
-        self.status_ = max((result.status for result in results), key=_SEVERITY.index)
+        self.status_ = Status.worst(result.status for result in results)
         self.n_iter_ = max(result.counts["iterations"] for result in results)
         self.seconds_ = {name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds}
         self.trace_: Any = [result.trace for result in results]
@@ -268,19 +258,11 @@ class LinearSVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         return [setting.start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
-# The endings of sub-problems, from the best to the one that the user must hear of first.
-_SEVERITY = [
-    Status.OPTIMAL,
-    Status.TARGET,
-    Status.STATIONARY,
-    Status.STOPPED,
-    Status.STALLED,
-    Status.UNCONFIRMED,
-    Status.BUDGET,
-    Status.MAX_ITER,
-    Status.MAX_SECONDS,
-    Status.INTERRUPTED,
-]
+def _weights(solutions: list[Solution]) -> dict[str, np.ndarray]:
+    return {
+        "coef_": np.array([solution.w for solution in solutions]),
+        "intercept_": np.array([solution.b for solution in solutions]),
+    }
 
 
 def linear_setting(estimator: Any) -> LinearSetting:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.stopping import Stop
 
 
 def positive_number(value: Any, name: str) -> float:
@@ -26,6 +27,20 @@ def optional_limit(value: Any, name: str, kind: type, hint: str) -> Any:
         what = "a positive integer" if kind is Integral else "a positive number"
         raise SoftmarginError(f"{name}={value!r} must be {what} or None ({hint}).")
     return value
+
+
+def stop_rule(tol: Any, max_iter: Any, max_seconds: Any, rule: str) -> Stop:
+    """The limits of a fit, checked."""
+    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= tol < math.inf:
+        raise SoftmarginError(f"tol={tol!r} must be a finite number of at least 0.")
+    max_iter = optional_limit(max_iter, "max_iter", Integral, "no limit")
+    max_seconds = optional_limit(max_seconds, "max_seconds", Real, "no limit")
+    return Stop(
+        tol=float(tol),
+        max_iter=None if max_iter is None else int(max_iter),
+        max_seconds=None if max_seconds is None else float(max_seconds),
+        rule=rule,
+    )
 
 
 def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:

@@ -89,9 +89,7 @@ class Side:
         else:
             self.array = self._prepared()
         if isinstance(kernel, RBF):
-            squares = np.einsum("ij,ij->i", self.array, self.array, dtype=np.float64)
-            norms = rows.sq_norms() if self.is_sparse else squares
-            self.terms = (-kernel.gamma * _LOG2_E * norms).astype(self.dtype)
+            self.terms = _exponents(kernel, rows.sq_norms() if self.is_sparse else _sq_norms(self.array), self.dtype)
 
     def _prepared(self) -> np.ndarray:
         """Dense rows, shifted and in the right type; the data themselves if they are so already."""
@@ -103,9 +101,26 @@ class Side:
             np.subtract(part.native(), self.centre, out=out[where], casting="same_kind")
         return out
 
-    def dense(self, index: np.ndarray) -> np.ndarray:
-        """The rows of `index` as a dense array."""
-        return self.rows.densified(index, self.dtype) if self.is_sparse else self.array[index]
+    def left(self, index: np.ndarray) -> "LeftBlock":
+        """The rows of `index`, to be multiplied with tiles of this or another side."""
+        if isinstance(self.kernel, Custom):
+            return LeftBlock(
+                self.kernel, np.empty((index.size, 0), self.dtype), self.terms[index], self.rows.take(index)
+            )
+        array = self.rows.densified(index, self.dtype) if self.is_sparse else self.array[index]
+        return LeftBlock(self.kernel, array, self.terms[index])
+
+    def left_of(self, rows: Rows, index: np.ndarray) -> "LeftBlock":
+        """Rows of other data, made ready as those of this side are."""
+        terms = np.zeros(index.size, self.dtype)
+        if isinstance(self.kernel, Custom):
+            return LeftBlock(self.kernel, np.empty((index.size, 0), self.dtype), terms, rows.take(index))
+        array = rows.densified(index, np.float64 if self.centre is not None else self.dtype)
+        if self.centre is not None:
+            array = (array - self.centre).astype(self.dtype, copy=False)
+        if isinstance(self.kernel, RBF):
+            terms = _exponents(self.kernel, _sq_norms(array), self.dtype)
+        return LeftBlock(self.kernel, array, terms)
 
     def take(self, index: np.ndarray) -> "Side":
         return Side(self.rows.take(index), self.kernel, self.dtype, self.centre)
@@ -131,16 +146,21 @@ def tiles_of(n: int) -> list[tuple[int, int]]:
     return [(lo, min(lo + _RIGHT, n)) for lo in range(0, n, _RIGHT)]
 
 
-class LeftBlock:
-    """Some rows of one side, dense, to be multiplied with tiles of another."""
+def _sq_norms(array: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", array, array, dtype=np.float64)
 
-    def __init__(self, side: Side, index: np.ndarray) -> None:
-        self.size, self.kernel, self.dtype = index.size, side.kernel, side.dtype
-        self.terms = side.terms[index]
-        if isinstance(side.kernel, Custom):
-            self.native = side.rows.native()[index]
-            return
-        self.array = side.dense(index)
+
+def _exponents(kernel: RBF, sq_norms: np.ndarray, dtype: Any) -> np.ndarray:
+    """-gamma |x|^2, as an exponent of two."""
+    return (-kernel.gamma * _LOG2_E * sq_norms).astype(dtype)
+
+
+class LeftBlock:
+    """Some rows, dense, to be multiplied with tiles of a side; `rows` are the same as the user gave them."""
+
+    def __init__(self, kernel: Kernel, array: np.ndarray, terms: np.ndarray, rows: Rows | None = None) -> None:
+        self.kernel, self.array, self.terms, self._rows = kernel, array, terms, rows
+        self.size, self.dtype = terms.size, terms.dtype
 
     @cached_property
     def turned(self) -> np.ndarray:
@@ -156,7 +176,9 @@ class LeftBlock:
 
         kernel = self.kernel
         if isinstance(kernel, Custom):
-            return kernel.block(self.native, right.rows.native()[lo:hi]).astype(self.dtype, copy=False), False
+            assert self._rows is not None
+            values = kernel.block(self._rows.native(), right.rows.native()[lo:hi])
+            return values.astype(self.dtype, copy=False), False
         turned = right.is_sparse or isinstance(kernel, Laplacian)
         tile = np.empty((hi - lo, self.size) if turned else (self.size, hi - lo), self.dtype)
         flat = right.rows.flat
@@ -204,20 +226,20 @@ class DirectRows:
     ) -> None:
         self.kernel = kernel
         self.is_convex = kernel.is_convex
-        self._side = side or Side(rows, kernel, dtype, centre_of(rows, kernel))
+        self.side = side or Side(rows, kernel, dtype, centre_of(rows, kernel))
         self._workers = workers or Workers(1)
         self._counter = counter or Counter()
 
     @property
     def n(self) -> int:
-        return self._side.n
+        return self.side.n
 
     @property
     def dtype(self) -> np.dtype:
-        return self._side.dtype
+        return self.side.dtype
 
     def row_errors(self) -> np.ndarray:
-        return self._side.row_errors()
+        return self.side.row_errors()
 
     @property
     def n_evaluations(self) -> int:
@@ -227,23 +249,24 @@ class DirectRows:
         if isinstance(self.kernel, Custom):
             parts = np.array_split(np.arange(self.n), max(1, self.n // _LEFT))
             return np.concatenate([self.rows(part, part).diagonal() for part in parts]).astype(np.float64)
-        return self.kernel.diagonal(self._side.rows.sq_norms())
+        return self.kernel.diagonal(self.side.rows.sq_norms())
 
     def rows(self, index: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
-        right = self._side if columns is None else self._side.take(columns)
+        right = self.side if columns is None else self.side.take(columns)
         out = np.empty((len(index), right.n), self.dtype)
-        self._evaluate(np.asarray(index), right, out, np.arange(len(index)))
+        self.evaluate(np.asarray(index), right, out, np.arange(len(index)))
         return out
 
     def fill(self, index: np.ndarray, out: np.ndarray, slots: np.ndarray) -> None:
-        self._evaluate(index, self._side, out, slots)
+        self.evaluate(index, self.side, out, slots)
 
-    def _evaluate(self, index: np.ndarray, right: Side, out: np.ndarray, slots: np.ndarray) -> None:
-        step = self._side.n_dense
+    def evaluate(self, index: np.ndarray, right: Side, out: np.ndarray, slots: np.ndarray) -> None:
+        """Write the values of the rows `index` and all right rows to out[slots]."""
+        step = self.side.n_dense
         for at in range(0, index.size, step):
             end = min(at + step, index.size)
             cuts = [slice(lo, min(lo + _LEFT, end)) for lo in range(at, end, _LEFT)]
-            self._evaluate_part([(LeftBlock(self._side, index[cut]), slots[cut]) for cut in cuts], right, out)
+            self._evaluate_part([(self.side.left(index[cut]), slots[cut]) for cut in cuts], right, out)
         self._counter.value += index.size * right.n
 
     def _evaluate_part(self, blocks: list[tuple[LeftBlock, np.ndarray]], right: Side, out: np.ndarray) -> None:
@@ -262,5 +285,5 @@ class DirectRows:
             self._workers.map(columns, tiles_of(right.n))
 
     def narrow(self, index: np.ndarray) -> "DirectRows":
-        side = self._side.take(index)
+        side = self.side.take(index)
         return DirectRows(side.rows, self.kernel, workers=self._workers, side=side, counter=self._counter)

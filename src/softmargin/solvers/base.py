@@ -73,6 +73,7 @@ def run(
     observers: Sequence[Observer] = (),
     workers: Workers | None = None,
     cancel: Cancel | None = None,
+    max_disputes: int = MAX_DISPUTES,
 ) -> Result:
     """Run `solver` on `problem` until `stop` says so, and return what the judge found.
 
@@ -117,7 +118,7 @@ def run(
                     break
                 disputes += 1
                 tol = min(tol, max(claimed, 0.0)) / 2
-                if disputes > MAX_DISPUTES:
+                if disputes > max_disputes:
                     status = Status.UNCONFIRMED
                     break
             if measure.primal <= stop.target:

@@ -1,0 +1,39 @@
+"""The decision function of a kernel machine: weighted sums of kernel values over support vectors."""
+
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.threads import Workers
+from softmargin.data.rows import Rows
+from softmargin.kernels.functions import Custom, Kernel
+from softmargin.kernels.matrix import Side, centre_of, tiles_of
+
+_BLOCK = 64  # new rows at a time
+
+
+def expansion(
+    kernel: Kernel, support: Rows, coefficients: np.ndarray, rows: Rows, dtype: Any, workers: Workers
+) -> np.ndarray:
+    """sum_s coefficients[s, k] K(row, support[s]) for every row and k.
+
+    Memory is bounded: a block of rows meets a tile of support vectors, and what is left of both is the sum, in float64.
+    """
+    right = Side(support, kernel, dtype, centre_of(support, kernel))
+    out = np.zeros((rows.n_rows, coefficients.shape[1]))
+    step = max(1, min(_BLOCK, right.n_dense))
+    blocks = [(lo, min(lo + step, rows.n_rows)) for lo in range(0, rows.n_rows, step)]
+
+    def scores(lo: int, hi: int) -> None:
+        left = right.left_of(rows, np.arange(lo, hi))
+        for first, last in tiles_of(right.n):
+            tile, turned = left.tile(right, first, last)
+            values = (tile.T if turned else tile).astype(np.float64, copy=False)
+            out[lo:hi] += values @ coefficients[first:last]
+
+    if isinstance(kernel, Custom):  # a user's function need not bear several threads
+        for block in blocks:
+            scores(*block)
+    else:
+        workers.map(scores, blocks)
+    return out
