@@ -12,17 +12,21 @@ if TYPE_CHECKING:
     from softmargin.estimators.certify import certify
     from softmargin.estimators.linear_svc import LinearSVC
     from softmargin.estimators.persistence import load
+    from softmargin.estimators.svc import SVC
     from softmargin.estimators.warnings import ConvergenceWarning
     from softmargin.io.svmlight import load_svmlight
     from softmargin.report.convergence import ConvergenceDisplay
     from softmargin.solvers.cutting_plane.cpa import CPA
     from softmargin.solvers.cutting_plane.ocas import OCAS
+    from softmargin.solvers.smo.block import BlockSMO
+    from softmargin.solvers.smo.smo import SMO
     from softmargin.solvers.subgradient.pegasos import Pegasos
     from softmargin.solvers.subgradient.sgd import SGD
 
 # Each public name and the module it is loaded from at its first use: `import softmargin` itself stays light.
 _HOME = {
     "LinearSVC": "softmargin.estimators.linear_svc",
+    "SVC": "softmargin.estimators.svc",
     "certify": "softmargin.estimators.certify",
     "load": "softmargin.estimators.persistence",
     "load_svmlight": "softmargin.io.svmlight",
@@ -30,6 +34,8 @@ _HOME = {
     "CPA": "softmargin.solvers.cutting_plane.cpa",
     "Pegasos": "softmargin.solvers.subgradient.pegasos",
     "SGD": "softmargin.solvers.subgradient.sgd",
+    "BlockSMO": "softmargin.solvers.smo.block",
+    "SMO": "softmargin.solvers.smo.smo",
     "ConvergenceDisplay": "softmargin.report.convergence",
     "Certificate": "softmargin.core.result",
     "Status": "softmargin.core.status",
@@ -41,6 +47,7 @@ _HOME = {
 
 __all__ = [
     "LinearSVC",
+    "SVC",
     "certify",
     "load",
     "load_svmlight",
@@ -48,6 +55,8 @@ __all__ = [
     "CPA",
     "Pegasos",
     "SGD",
+    "BlockSMO",
+    "SMO",
     "ConvergenceDisplay",
     "Certificate",
     "Status",

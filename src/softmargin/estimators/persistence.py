@@ -27,18 +27,34 @@ from softmargin.core.trace import Record, Trace
 from softmargin.estimators import validation
 from softmargin.estimators.training_state import pack_states, unpack_states
 from softmargin.io.liblinear import write_liblinear
+from softmargin.io.libsvm import write_libsvm
 from softmargin.io.model_file import read_model, write_model
-from softmargin.io.record import ModelRecord, Named
-from softmargin.solvers.cutting_plane.cpa import CPA
-from softmargin.solvers.cutting_plane.ocas import OCAS
-from softmargin.solvers.subgradient.pegasos import Pegasos
-from softmargin.solvers.subgradient.sgd import SGD
+from softmargin.io.record import (
+    DUAL,
+    KERNEL_TRAINING,
+    MAX_COLUMNS,
+    TRACE,
+    ModelRecord,
+    Named,
+    matrix_from_arrays,
+    matrix_to_arrays,
+)
+from softmargin.solvers.cutting_plane.state import PlaneState
+from softmargin.solvers.smo.state import DualState
+from softmargin.solvers.subgradient.state import SubgradientState
 
 Values = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
-# Objects that may be parameters, by the name they have in a file.
-OBJECTS: dict[str, Any] = {"OCAS": OCAS, "CPA": CPA, "Pegasos": Pegasos, "SGD": SGD}
+# Objects that may be parameters, by the name they have in a file, and where they live.
+OBJECTS = {
+    "OCAS": "softmargin.solvers.cutting_plane.ocas",
+    "CPA": "softmargin.solvers.cutting_plane.cpa",
+    "Pegasos": "softmargin.solvers.subgradient.pegasos",
+    "SGD": "softmargin.solvers.subgradient.sgd",
+    "SMO": "softmargin.solvers.smo.smo",
+    "BlockSMO": "softmargin.solvers.smo.block",
+}
 
 
 class SaveMixin:
@@ -52,25 +68,23 @@ class SaveMixin:
         path : str or path
             An old file is replaced at the last moment.
         include_training_state : bool, default=False
-            Also save what `warm_start=True` continues from, so that a loaded model continues exactly. It is there when
-            the fit stopped early or had ``warm_start=True``, and holds the cutting planes: it can be large.
-        format : {"softmargin", "liblinear"}, default="softmargin"
+            Also save what `warm_start=True` continues from. It is there when the fit stopped early or had
+            ``warm_start=True``, and holds the cutting planes or the dual variables: it can be large.
+        format : {"softmargin", "liblinear", "libsvm"}, default="softmargin"
             "softmargin" keeps everything, bit for bit: parameters, weights, certificates, dual vector, trace. Metadata
-            requests and callbacks are not saved. "liblinear" is LIBLINEAR's model text: weights and integer labels.
+            requests and callbacks are not saved. "liblinear" (for linear models) and "libsvm" (for kernel models) are
+            the model texts of these programs: what prediction needs, with integer labels.
         """
         check_is_fitted(self)
-        validation.one_of(format, "format", ("softmargin", "liblinear"))
-        record = _record_of(self, include_training_state)
-        if format == "softmargin":
-            write_model(path, record)
-            return
-        if include_training_state:
-            raise SoftmarginError("a LIBLINEAR model holds no training state: drop include_training_state.")
-        write_liblinear(path, record)
+        plan = _plan_of(self)
+        write = plan.formats[validation.one_of(format, "format", tuple(plan.formats))]
+        if include_training_state and format != "softmargin":
+            raise SoftmarginError(f"the format {format!r} holds no training state: drop include_training_state.")
+        write(path, _record_of(self, plan, include_training_state))
 
 
 def load(path: Any) -> Any:
-    """The model in a file that `save` wrote, or in a LIBLINEAR model file of a classifier.
+    """The model in a file that `save` wrote, or in a model file of a classifier by LIBLINEAR or LIBSVM.
 
     Parameters
     ----------
@@ -79,8 +93,8 @@ def load(path: Any) -> Any:
     Returns
     -------
     estimator
-        Fitted. A LIBLINEAR model becomes a `LinearSVC` that predicts the same; what LIBLINEAR does not store stays
-        open: `C` has its default, the certificate is nan, and there is no `dual_`, `trace_` or `status_`.
+        Fitted. A LIBLINEAR model becomes a `LinearSVC` that predicts the same, a LIBSVM model an `SVC`; what they do
+        not store stays open: `C` has its default, the certificate is nan, and there is no `trace_` or `status_`.
 
     Raises
     ------
@@ -94,13 +108,17 @@ def load(path: Any) -> Any:
         raise ModelFileError(f"{os.fsdecode(path)}: {str(error).removesuffix('.')}.") from None
 
 
-def _record_of(estimator: Any, include_training_state: bool) -> ModelRecord:
+def _plan_of(estimator: Any) -> "Plan":
     kind = type(estimator).__name__
     plan = PLANS.get(kind)
     if plan is None or plan.estimator() is not type(estimator):
         raise SoftmarginError(
             f"{kind} cannot be saved: known are {', '.join(PLANS)}, but not classes derived from them."
         )
+    return plan
+
+
+def _record_of(estimator: Any, plan: "Plan", include_training_state: bool) -> ModelRecord:
     values: Values = {}
     arrays: Arrays = {}
     for part in plan.parts:
@@ -114,7 +132,7 @@ def _record_of(estimator: Any, include_training_state: bool) -> ModelRecord:
         "numpy": np.__version__,
         "scikit-learn": sklearn.__version__,
     }
-    return ModelRecord(kind, params, values, arrays, versions)
+    return ModelRecord(plan.name, params, values, arrays, versions)
 
 
 def _estimator_of(record: ModelRecord) -> Any:
@@ -130,7 +148,7 @@ def _estimator_of(record: ModelRecord) -> Any:
 
 def _param_to_data(value: Any) -> Any:
     name = type(value).__name__
-    if OBJECTS.get(name) is type(value):
+    if name in OBJECTS and _object(name) is type(value):
         return Named(name, {field.name: getattr(value, field.name) for field in fields(value)})
     return value
 
@@ -140,10 +158,17 @@ def _param_from_data(value: Any) -> Any:
         return value
     if value.name not in OBJECTS:
         raise ModelFileError(f"the object {shown(value.name)} is unknown: known are {', '.join(OBJECTS)}")
-    cls = OBJECTS[value.name]
+    cls = _object(value.name)
     if unknown := sorted(value.fields.keys() - {field.name for field in fields(cls)}):
         raise ModelFileError(f"the setting {shown(unknown[0])} is unknown for {value.name}")
-    return cls(**value.fields)
+    try:
+        return cls(**value.fields)
+    except TypeError as error:
+        raise ModelFileError(f"the settings of {value.name} cannot be used: {error}") from None
+
+
+def _object(name: str) -> Any:
+    return getattr(import_module(OBJECTS[name]), name)
 
 
 # --- a linear model -----------------------------------------------------------------------------------------------
@@ -162,20 +187,119 @@ def _unpack_linear(estimator: Any, record: ModelRecord) -> None:
     estimator.n_features_in_ = estimator.coef_.shape[1]
 
 
+# --- a kernel model -----------------------------------------------------------------------------------------------
+
+_KERNEL_ARRAYS = ("dual_coef_", "intercept_", "n_support_", "classes_", "feature_names_in_")
+
+
+def _pack_kernel(estimator: Any, values: Values, arrays: Arrays) -> None:
+    if callable(estimator.kernel):
+        raise SoftmarginError(
+            f"kernel={estimator.kernel!r} cannot be saved: a model file holds no code. Use kernel='precomputed' with a "
+            "matrix of its values, or keep this model with pickle."
+        )
+    is_precomputed = estimator.kernel == "precomputed"
+    if is_precomputed != (estimator.support_vectors_.shape == (0, 0)):
+        raise SoftmarginError(f"kernel={estimator.kernel!r} is not the kernel of the fit: fit again, or set it back.")
+    arrays |= {name: getattr(estimator, name) for name in _KERNEL_ARRAYS if hasattr(estimator, name)}
+    values["n_features_in_"] = estimator.n_features_in_
+    values["gamma_"] = float(estimator.gamma_)
+    if not is_precomputed:
+        arrays |= matrix_to_arrays("support_vectors_", estimator.support_vectors_)
+
+
+def _unpack_kernel(estimator: Any, record: ModelRecord) -> None:
+    values, arrays = record.values, record.arrays
+    for name in _KERNEL_ARRAYS:
+        if name in arrays:
+            setattr(estimator, name, arrays[name])
+    n_support, n_vectors = estimator.n_support_, estimator.dual_coef_.shape[1]
+    if n_support.min() < 0 or n_support.sum(dtype=np.int64) != n_vectors:
+        raise ModelFileError(f"n_support_ is {shown(n_support.tolist())}, but there are {n_vectors} support vectors")
+    n_features = _typed(values.get("n_features_in_"), int, "n_features_in_")
+    names = getattr(estimator, "feature_names_in_", None)
+    if not 1 <= n_features <= MAX_COLUMNS or (names is not None and len(names) != n_features):
+        raise ModelFileError(f"the number of features cannot be {n_features}")
+    estimator.n_features_in_ = n_features
+    estimator.gamma_ = _typed(values.get("gamma_"), float, "gamma_")
+    _check_kernel(estimator)
+    vectors = matrix_from_arrays("support_vectors_", arrays, n_features)
+    if (vectors is None) != (estimator.kernel == "precomputed"):
+        raise ModelFileError("a model has support vectors if its kernel is not precomputed, and only then")
+    estimator.support_vectors_ = np.empty((0, 0)) if vectors is None else vectors
+
+
+def _check_kernel(estimator: Any) -> None:
+    """Prediction relies on these parameters; others are checked by the next fit."""
+    from softmargin.estimators.svc import KERNELS, kernel_of
+
+    validation.one_of(estimator.kernel, "kernel", KERNELS)
+    try:
+        kernel_of(estimator)
+    except (TypeError, ValueError, OverflowError):
+        raise ModelFileError(
+            f"degree={shown(estimator.degree)} and coef0={shown(estimator.coef0)} must be numbers"
+        ) from None
+
+
 # --- how it was trained -------------------------------------------------------------------------------------------
 
-_TRAINING = {"status_", "certificates_", "n_iter_", "seconds_"}
 _COLUMN_TYPES: dict[Any, Any] = {int: np.int64, float: np.float64}
 
 
-def _pack_training(estimator: Any, values: Values, arrays: Arrays) -> None:
+def _pack_linear_training(estimator: Any, values: Values, arrays: Arrays) -> None:
     if not hasattr(estimator, "status_"):
         return  # imported: another program trained it
+    _pack_outcome(estimator, values, arrays)
+    values["n_iter_"] = estimator.n_iter_
+    arrays["dual_"] = estimator.dual_.reshape(len(estimator.dual_), -1)
+
+
+def _unpack_linear_training(estimator: Any, record: ModelRecord) -> None:
+    if _unpack_outcome(estimator, record, {"n_iter_"}, DUAL | TRACE):
+        estimator.n_iter_ = _typed(record.values["n_iter_"], int, "n_iter_")
+        dual = record.arrays["dual_"]
+        estimator.dual_ = dual if dual.shape[1] > 1 else dual[:, 0]
+
+
+def _pack_kernel_training(estimator: Any, values: Values, arrays: Arrays) -> None:
+    if not hasattr(estimator, "status_"):
+        return
+    _pack_outcome(estimator, values, arrays)
+    arrays |= {name: getattr(estimator, name) for name in KERNEL_TRAINING.keys() - TRACE.keys()}
+    values["counts_"] = estimator.counts_
+    values["fit_status_"] = estimator.fit_status_
+    values["shape_fit_"] = list(estimator.shape_fit_)
+
+
+def _unpack_kernel_training(estimator: Any, record: ModelRecord) -> None:
+    values, arrays = record.values, record.arrays
+    if not _unpack_outcome(estimator, record, {"counts_", "fit_status_", "shape_fit_"}, KERNEL_TRAINING):
+        if estimator.kernel == "precomputed":
+            raise ModelFileError("a model with a precomputed kernel needs support_, the rows of its support vectors")
+        # Imported: which rows of which data were the support vectors is not known.
+        estimator.support_ = np.empty(0, dtype=np.int32)
+        estimator.shape_fit_ = (0, estimator.n_features_in_)
+        return
+    for name in KERNEL_TRAINING.keys() - TRACE.keys():
+        setattr(estimator, name, arrays[name])
+    counts = _typed(values["counts_"], dict, "counts_")
+    estimator.counts_ = _numbers(counts, dict.fromkeys(counts, int), "counts_")
+    estimator.fit_status_ = _typed(values["fit_status_"], int, "fit_status_")
+    shape = [_typed(length, int, "shape_fit_") for length in _typed(values["shape_fit_"], list, "shape_fit_")]
+    if len(shape) != 2 or shape[1] != estimator.n_features_in_:
+        raise ModelFileError(f"shape_fit_ is {shown(shape)}, but there are {estimator.n_features_in_} features")
+    rows = estimator.support_
+    if rows.min(initial=0) < 0 or rows.max(initial=-1) >= shape[0]:
+        raise ModelFileError(f"support_ holds rows beyond the {shape[0]} of the training data")
+    estimator.shape_fit_ = tuple(shape)
+
+
+def _pack_outcome(estimator: Any, values: Values, arrays: Arrays) -> None:
+    """What the training of every model leaves behind."""
     values["status_"] = estimator.status_.name
     values["certificates_"] = [asdict(certificate) for certificate in estimator.certificates_]
-    values["n_iter_"] = estimator.n_iter_
     values["seconds_"] = estimator.seconds_
-    arrays["dual_"] = estimator.dual_.reshape(len(estimator.dual_), -1)
     traces = estimator.trace_ if isinstance(estimator.trace_, list) else [estimator.trace_]
     arrays["trace.lengths"] = np.array([len(trace) for trace in traces], dtype=np.int64)
     for column in fields(Record):
@@ -183,15 +307,18 @@ def _pack_training(estimator: Any, values: Values, arrays: Arrays) -> None:
         arrays[f"trace.{column.name}"] = np.concatenate(parts).astype(_COLUMN_TYPES[column.type])
 
 
-def _unpack_training(estimator: Any, record: ModelRecord) -> None:
+def _unpack_outcome(estimator: Any, record: ModelRecord, more: set[str], expected: Mapping[str, str]) -> bool:
+    """Whether the record tells of the training; it must say everything then: `more` values and the expected arrays."""
     values, arrays = record.values, record.arrays
-    n_problems = len(estimator.coef_)
-    if _TRAINING.isdisjoint(values) and not {"dual_", "trace.lengths"} & arrays.keys():
+    n_problems = len(estimator.intercept_)
+    needed = {"status_", "certificates_", "seconds_"} | more | expected.keys()
+    found = needed & (values.keys() | arrays.keys())
+    if not found:
         unknown = Certificate(math.nan, math.nan, math.nan, math.nan, math.nan)
         estimator.certificates_ = [unknown] * n_problems
         estimator.certificate_ = unknown
-        return
-    if not values.keys() >= _TRAINING or not arrays.keys() >= {"dual_", "trace.lengths"}:
+        return False
+    if found != needed:
         raise ModelFileError("what is said about the training is not complete")
     if _typed(values["status_"], str, "status_") not in Status.__members__:
         raise ModelFileError(f"the status {shown(values['status_'])} is unknown")
@@ -201,15 +328,13 @@ def _unpack_training(estimator: Any, record: ModelRecord) -> None:
         raise ModelFileError(f"there are {len(certificates)} certificates for {n_problems} sub-problems")
     estimator.certificates_ = [Certificate(**_numbers(part, _CERTIFICATE, "a certificate")) for part in certificates]
     estimator.certificate_ = Certificate.combine(estimator.certificates_)
-    estimator.n_iter_ = _typed(values["n_iter_"], int, "n_iter_")
     seconds = _typed(values["seconds_"], dict, "seconds_")
     estimator.seconds_ = _numbers(seconds, dict.fromkeys(seconds, float), "seconds_")
     rows = zip(*(arrays[f"trace.{column}"].tolist() for column in Trace.columns), strict=True)
     records = [Record(*row) for row in rows]
     traces = [Trace(records[where]) for where in _slices(arrays["trace.lengths"], len(records))]
-    several = n_problems > 1
-    estimator.trace_ = traces if several else traces[0]
-    estimator.dual_ = arrays["dual_"] if several else arrays["dual_"][:, 0]
+    estimator.trace_ = traces if n_problems > 1 else traces[0]
+    return True
 
 
 # --- what warm_start continues from -------------------------------------------------------------------------------
@@ -227,17 +352,31 @@ def _pack_state(estimator: Any, values: Values, arrays: Arrays) -> None:
     arrays |= parts
 
 
-def _unpack_state(estimator: Any, record: ModelRecord) -> None:
+def _unpack_linear_state(estimator: Any, record: ModelRecord) -> None:
+    def lengths() -> dict[str, int]:
+        n_weights = estimator.n_features_in_ + (estimator.intercept == "penalised")
+        return {"rows": len(estimator.dual_), "weights": n_weights}
+
+    _unpack_state(estimator, record, lengths, (PlaneState, SubgradientState))
+
+
+def _unpack_kernel_state(estimator: Any, record: ModelRecord) -> None:
+    """Pairs of classes have rows of their own number."""
+    _unpack_state(estimator, record, dict, (DualState,))
+
+
+def _unpack_state(
+    estimator: Any, record: ModelRecord, lengths: Callable[[], dict[str, int]], types: tuple[type, ...]
+) -> None:
     arrays = {name: array for name, array in record.arrays.items() if name.startswith("state.")}
     value = record.values.get("state")
     if value is None and not arrays:
         return
-    if not hasattr(estimator, "dual_") or not isinstance(value, dict):
+    if not hasattr(estimator, "status_") or not isinstance(value, dict):
         raise ModelFileError("the training state is not complete")
     fingerprint = _typed(value.get("fingerprint"), str, "the fingerprint")
-    n_weights = estimator.n_features_in_ + (estimator.intercept == "penalised")
-    lengths = {"rows": len(estimator.dual_), "weights": n_weights}
-    estimator._state = (fingerprint, unpack_states(value, arrays, len(estimator.coef_), lengths))
+    states = unpack_states(value, arrays, len(estimator.intercept_), lengths(), types)
+    estimator._state = (fingerprint, states)
 
 
 # --- checking -----------------------------------------------------------------------------------------------------
@@ -279,21 +418,38 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where an estimator lives, its parts, and the part that is saved on request."""
+    """Where an estimator lives, its parts, the part that is saved on request, and what writes which format."""
 
     home: str
     name: str
     parts: tuple[Part, ...]
     state: Part
+    formats: Mapping[str, Callable[[Any, ModelRecord], None]]
 
     def estimator(self) -> Any:
         return getattr(import_module(self.home), self.name)
 
 
 LINEAR = Part(_pack_linear, _unpack_linear)
-TRAINING = Part(_pack_training, _unpack_training)
-STATE = Part(_pack_state, _unpack_state)
+LINEAR_TRAINING = Part(_pack_linear_training, _unpack_linear_training)
+LINEAR_STATE = Part(_pack_state, _unpack_linear_state)
+KERNEL_MODEL = Part(_pack_kernel, _unpack_kernel)
+KERNEL_FIT = Part(_pack_kernel_training, _unpack_kernel_training)
+KERNEL_STATE = Part(_pack_state, _unpack_kernel_state)
 
 PLANS = {
-    "LinearSVC": Plan("softmargin.estimators.linear_svc", "LinearSVC", (LINEAR, TRAINING), state=STATE),
+    "LinearSVC": Plan(
+        "softmargin.estimators.linear_svc",
+        "LinearSVC",
+        (LINEAR, LINEAR_TRAINING),
+        state=LINEAR_STATE,
+        formats={"softmargin": write_model, "liblinear": write_liblinear},
+    ),
+    "SVC": Plan(
+        "softmargin.estimators.svc",
+        "SVC",
+        (KERNEL_MODEL, KERNEL_FIT),
+        state=KERNEL_STATE,
+        formats={"softmargin": write_model, "libsvm": write_libsvm},
+    ),
 }

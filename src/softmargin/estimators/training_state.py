@@ -1,14 +1,15 @@
 """What `warm_start` continues from, on its way into a model file and out of it.
 
 A state is a tree of frozen dataclasses with numbers and arrays at its ends. It is taken apart into two flat
-dictionaries, whose keys are paths such as "best.x", and put together again by the annotations of its class. The shapes
-its arrays must have are in `io/record.py`; they are checked, because compiled code relies on them.
+dictionaries, whose keys are paths such as "best.x", and put together again by the annotations of its class. Fields that
+are not compared are scratch and left out. The shapes its arrays must have are in `io/record.py`; they are checked,
+because compiled code relies on them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from reprlib import repr as shown
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -18,22 +19,31 @@ from softmargin.problems.hinge import Witness
 from softmargin.solvers.cutting_plane import planes as plane_store
 from softmargin.solvers.cutting_plane.planes import Planes
 from softmargin.solvers.cutting_plane.state import PlaneState
+from softmargin.solvers.smo.state import DualState
 from softmargin.solvers.subgradient.state import SubgradientState
 
-STATE_TYPES: dict[str, type] = {"PlaneState": PlaneState, "SubgradientState": SubgradientState}
+STATE_TYPES: dict[str, type] = {
+    "PlaneState": PlaneState,
+    "SubgradientState": SubgradientState,
+    "DualState": DualState,
+}
 
 Numbers = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
 
 def pack_states(states: list[Any]) -> tuple[dict[str, Any], Arrays]:
-    """The states of all sub-problems as one value and many arrays."""
-    name = type(states[0]).__name__
-    if STATE_TYPES.get(name) is not type(states[0]):
+    """The states of all sub-problems as one value and many arrays; None is the state of one with nothing to solve."""
+    some = next((state for state in states if state is not None), None)
+    name = type(some).__name__
+    if STATE_TYPES.get(name) is not type(some):
         raise SoftmarginError(f"the state of a {name} cannot be saved: save without include_training_state.")
-    problems = []
+    problems: list[Numbers | None] = []
     arrays: Arrays = {}
     for k, state in enumerate(states):
+        if state is None:
+            problems.append(None)
+            continue
         numbers: Numbers = {}
         parts: Arrays = {}
         _take_apart(state, "", numbers, parts)
@@ -43,11 +53,17 @@ def pack_states(states: list[Any]) -> tuple[dict[str, Any], Arrays]:
     return {"type": name, "problems": problems}, arrays
 
 
-def unpack_states(value: Any, arrays: Mapping[str, np.ndarray], n_problems: int, lengths: dict[str, int]) -> list[Any]:
-    """The inverse of `pack_states`; `lengths` are the number of rows and of weights that the model has."""
+def unpack_states(
+    value: Any,
+    arrays: Mapping[str, np.ndarray],
+    n_problems: int,
+    lengths: dict[str, int],
+    types: tuple[type, ...],
+) -> list[Any]:
+    """The inverse of `pack_states`; `lengths` are what is known of the model, `types` the states that it may have."""
     match value:
         case {"fingerprint": _, "type": str(name), "problems": list(problems), **rest} if (
-            not rest and name in STATE_TYPES and len(problems) == n_problems
+            not rest and STATE_TYPES.get(name) in types and len(problems) == n_problems
         ):
             pass
         case _:
@@ -65,6 +81,8 @@ def unpack_states(value: Any, arrays: Mapping[str, np.ndarray], n_problems: int,
 
 
 def _unpack_state(cls: type, numbers: Any, arrays: Arrays, lengths: dict[str, int]) -> Any:
+    if numbers is None and not arrays:
+        return None
     if not isinstance(numbers, dict):
         raise ModelFileError("the training state holds no numbers")
     _check(cls.__name__, arrays, lengths)
@@ -72,6 +90,8 @@ def _unpack_state(cls: type, numbers: Any, arrays: Arrays, lengths: dict[str, in
     state = _put_together(cls, "", left, arrays)
     if left:
         raise ModelFileError(f"the training state holds {shown(sorted(left)[0])}, which is unknown")
+    if isinstance(state, DualState) and not all(-1 <= member < state.beta.size for member in state.pair):
+        raise ModelFileError("the last pair of the training state lies outside of its variables")
     return state
 
 
@@ -84,27 +104,36 @@ def _take_apart(node: Any, prefix: str, numbers: Numbers, arrays: Arrays) -> Non
     if isinstance(node, Planes):
         node = _StoredPlanes.of(node)
     hints = get_type_hints(type(node))
-    for field in fields(node):
+    for field in _stored_fields(node):
         path, part = prefix + field.name, getattr(node, field.name)
         if isinstance(part, np.ndarray):
             arrays[path] = part
         elif is_dataclass(part) or isinstance(part, Planes):
             _take_apart(part, f"{path}.", numbers, arrays)
+        elif isinstance(part, tuple):
+            numbers[path] = [kind(item) for kind, item in zip(get_args(hints[field.name]), part, strict=True)]
         else:
             numbers[path] = None if part is None else _kind(hints[field.name])(part)
 
 
+def _stored_fields(node: Any) -> list[Field]:
+    return [field for field in fields(node) if field.compare]
+
+
 def _kind(hint: Any) -> Any:
     """What is annotated, without "or None"."""
+    if get_origin(hint) is tuple:
+        return hint
     return next((option for option in get_args(hint) if option is not type(None)), hint)
 
 
 def _put_together(cls: Any, prefix: str, numbers: Numbers, arrays: Arrays) -> Any:
     """An instance of `cls`; numbers that were used are taken out of the dictionary."""
     stored = _StoredPlanes if cls is Planes else cls
+    hints = get_type_hints(stored)
     parts: dict[str, Any] = {}
-    for name, hint in get_type_hints(stored).items():
-        path = prefix + name
+    for name in (field.name for field in _stored_fields(stored)):
+        hint, path = hints[name], prefix + name
         kind = _kind(hint)
         if kind is not hint and path in numbers and numbers[path] is None:
             parts[name] = numbers.pop(path)
@@ -112,12 +141,18 @@ def _put_together(cls: Any, prefix: str, numbers: Numbers, arrays: Arrays) -> An
             parts[name] = arrays[path]
         elif is_dataclass(kind) or kind is Planes:
             parts[name] = _put_together(kind, f"{path}.", numbers, arrays)
+        elif get_origin(kind) is tuple and _has_types(numbers.get(path), get_args(kind)):
+            parts[name] = tuple(numbers.pop(path))
         elif type(numbers.get(path)) is kind:
             parts[name] = numbers.pop(path)
         else:
             raise ModelFileError(f"{path} in the training state should be of type {kind.__name__}")
     node = stored(**parts)
     return node.planes() if stored is _StoredPlanes else node
+
+
+def _has_types(items: Any, kinds: tuple[type, ...]) -> bool:
+    return isinstance(items, list) and [type(item) for item in items] == list(kinds)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.stopping import Stop
 
+# A kernel matrix is read in parts of so many values, and may be asymmetric by this share of its largest entry.
+_BLOCK_VALUES = 1 << 22
+_ASYMMETRY = 1e-5
+
 
 def positive_number(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value <= 0:
@@ -31,7 +35,7 @@ def optional_limit(value: Any, name: str, kind: type, hint: str) -> Any:
 
 def stop_rule(tol: Any, max_iter: Any, max_seconds: Any, rule: str) -> Stop:
     """The limits of a fit, checked."""
-    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= tol < math.inf:
+    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= float(tol) < math.inf:
         raise SoftmarginError(f"tol={tol!r} must be a finite number of at least 0.")
     max_iter = optional_limit(max_iter, "max_iter", Integral, "no limit")
     max_seconds = optional_limit(max_seconds, "max_seconds", Real, "no limit")
@@ -133,14 +137,39 @@ def signed_weights(
     """
     base = row_weights(sample_weight, codes.size)
     weights = base * class_weights(class_weight, classes, codes, base)[codes]
-    mass = np.bincount(codes, weights, minlength=classes.size)
-    if np.count_nonzero(mass) < 2:
-        raise SoftmarginError(
-            "all rows with positive weights have the same class: give at least two classes a positive weight."
-        )
+    two_classes_left(codes, weights)
     positives = [1] if classes.size == 2 else range(classes.size)
     rest = base if rest_unweighted and classes.size > 2 else weights
     return [np.where(codes == k, weights, -rest) for k in positives]
+
+
+def two_classes_left(codes: np.ndarray, weights: np.ndarray) -> None:
+    """Refuse weights that leave one class only."""
+    if np.count_nonzero(np.bincount(codes, weights)) < 2:
+        raise SoftmarginError(
+            "all rows with positive weights have the same class: give at least two classes a positive weight."
+        )
+
+
+def kernel_matrix(matrix: np.ndarray) -> None:
+    """Refuse a precomputed kernel matrix that is not square or not symmetric."""
+    n_rows, n_cols = matrix.shape
+    if n_rows != n_cols:
+        raise SoftmarginError(
+            f"with kernel='precomputed' X must be the square matrix of kernel values between all training rows, but it "
+            f"has shape {matrix.shape}. For prediction give K(new rows, training rows)."
+        )
+    step = max(1, _BLOCK_VALUES // max(1, n_rows))
+    largest = difference = 0.0
+    for lo in range(0, n_rows, step):
+        part = matrix[lo : lo + step, lo:].astype(np.float64)
+        largest = max(largest, float(np.abs(part).max()))
+        difference = max(difference, float(np.abs(part - matrix[lo:, lo : lo + step].T).max()))
+    if difference > _ASYMMETRY * largest:
+        raise SoftmarginError(
+            f"the precomputed kernel matrix is not symmetric: entries differ from their mirror images by up to "
+            f"{difference:.3g}. Use (K + K.T) / 2 if that is rounding."
+        )
 
 
 def finite_scale(C: float, targets: list[np.ndarray]) -> None:

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from softmargin.core.errors import ModelFileError, SoftmarginError
-from softmargin.io import liblinear
+from softmargin.io import liblinear, libsvm
 from softmargin.io.atomic import replacing
 from softmargin.io.record import CODES, DTYPES, KINDS, ModelRecord, Named, check_layout
 
@@ -28,6 +28,7 @@ MAX_HEADER_BYTES = 1 << 23
 MAX_DEPTH = 32
 MAX_DIMENSIONS = 3
 ALIGNMENT = 8
+TEXT_HEAD_BYTES = 16  # enough to tell text formats by their first word
 
 METADATA_KEYS = {"format", "format_version", "crc32", "model"}
 MODEL_KEYS = {"estimator": str, "params": dict, "values": dict, "text": dict, "versions": dict}
@@ -35,12 +36,14 @@ _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def read_model(path: Any) -> ModelRecord:
-    """The model in a softmargin file or a LIBLINEAR model file, as data; which of the two, the content tells."""
+    """The model in a softmargin file or in LIBLINEAR's or LIBSVM's text, as data; which of them, the content tells."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         try:
-            if file.read(len(liblinear.SIGNATURE)) == liblinear.SIGNATURE:
-                return liblinear.parse(liblinear.SIGNATURE + file.read())
+            head = file.read(TEXT_HEAD_BYTES)
+            for text in (liblinear, libsvm):
+                if head.startswith(text.SIGNATURE):
+                    return text.parse(head + file.read())
             file.seek(0)
             return _read(file, size)
         except ModelFileError as error:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.core.errors import ModelFileError
+from softmargin.core.errors import ModelFileError, SoftmarginError
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,19 @@ def one_against_rest(lengths: Mapping[str, int]) -> bool:
     return n_classes >= 2 and lengths["problems"] == (1 if n_classes == 2 else n_classes) and lengths["features"] >= 1
 
 
-# "label": numbers, bool or text. "text": strings. The other types are those of safetensors.
+def one_against_one(lengths: Mapping[str, int]) -> bool:
+    n_classes, n_vectors = lengths["classes"], lengths["vectors"]
+    return (
+        n_classes >= 2
+        and lengths["others"] == n_classes - 1
+        and lengths["problems"] == n_classes * (n_classes - 1) // 2
+        and lengths.get("features", 1) >= 1
+        and lengths.get("bounds", n_vectors + 1) == n_vectors + 1
+    )
+
+
+# "label": numbers, bool or text. "text": strings. "number": what data consist of. "index": integers of 32 or 64 bits.
+# The other types are those of safetensors.
 LINEAR = {
     "coef_": "F64 problems features",
     "intercept_": "F64 problems",
@@ -56,6 +68,19 @@ LINEAR = {
 }
 FEATURE_NAMES = {"feature_names_in_": "text features"}
 DUAL = {"dual_": "F64 rows problems"}
+KERNEL = {
+    "dual_coef_": "F64 others vectors",
+    "intercept_": "F64 problems",
+    "n_support_": "I32 classes",
+    "classes_": "label classes",
+}
+# A precomputed kernel has neither: its vectors are known by their rows in the training data.
+DENSE_VECTORS = {"support_vectors_": "number vectors features"}
+SPARSE_VECTORS = {
+    "support_vectors_.data": "number entries",
+    "support_vectors_.indices": "index entries",
+    "support_vectors_.indptr": "index bounds",
+}
 # The records of all sub-problems, one after the other; `lengths` says how many belong to each.
 TRACE = {
     "trace.lengths": "I64 problems",
@@ -66,6 +91,12 @@ TRACE = {
     "trace.planes": "I64 records",
     "trace.passes": "I64 records",
     "trace.kernel_evaluations": "I64 records",
+}
+KERNEL_TRAINING = {
+    "support_": "I32 vectors",
+    "class_weight_": "F64 classes",
+    "n_iter_": "I32 problems",
+    **TRACE,
 }
 # What a solver continues from: for each sub-problem k the arrays "state.k.gamma" and so on. Which of the states it is,
 # and its numbers, stand in the value "state".
@@ -93,6 +124,10 @@ STATES = {
         "best_f": "F64 rows",
         "bound": "F64 rows",
     },
+    "DualState": {
+        "beta": "F64 members",
+        "f": "F64 members",
+    },
 }
 
 KINDS = {
@@ -101,6 +136,22 @@ KINDS = {
         groups=(FEATURE_NAMES, DUAL, TRACE),
         values=("status_", "certificates_", "n_iter_", "seconds_", "state"),
         rule=one_against_rest,
+    ),
+    "SVC": Kind(
+        arrays=KERNEL,
+        groups=(FEATURE_NAMES, DENSE_VECTORS, SPARSE_VECTORS, KERNEL_TRAINING),
+        values=(
+            "gamma_",
+            "n_features_in_",
+            "status_",
+            "certificates_",
+            "seconds_",
+            "counts_",
+            "fit_status_",
+            "shape_fit_",
+            "state",
+        ),
+        rule=one_against_one,
     ),
 }
 
@@ -112,7 +163,11 @@ DTYPES = {
     **{f"F{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
 }
 CODES = {dtype: code for code, dtype in DTYPES.items()}
-TYPES_OF = {"label": (*DTYPES, "text")}
+TYPES_OF = {
+    "label": (*DTYPES, "text"),
+    "number": tuple(DTYPES.keys() - {"BOOL", "F16"}),
+    "index": ("I32", "I64"),
+}
 
 
 Described = Mapping[str, tuple[str, tuple[int, ...]]]  # of each array: its type and its shape
@@ -153,3 +208,52 @@ def check_axes(expected: Mapping[str, str], arrays: Described, lengths: dict[str
                 raise ModelFileError(
                     f"the array {name!r} has shape {shape}, but the number of {axis} is {lengths[axis]}"
                 )
+
+
+# --- matrices and labels ------------------------------------------------------------------------------------------
+
+MAX_COLUMNS = 2**31 - 1
+# Text formats keep labels as 32-bit integers.
+_LABEL_RANGE = np.iinfo(np.int32)
+
+
+def matrix_to_arrays(name: str, matrix: Any) -> dict[str, np.ndarray]:
+    """An array as it is; a CSR matrix as the three arrays it consists of."""
+    if isinstance(matrix, np.ndarray):
+        return {name: matrix}
+    return {f"{name}.{part}": getattr(matrix, part) for part in ("data", "indices", "indptr")}
+
+
+def matrix_from_arrays(name: str, arrays: Mapping[str, np.ndarray], n_columns: int) -> Any:
+    """The inverse of `matrix_to_arrays`; None if there is none. Compiled code does not look where an index leads."""
+    if f"{name}.data" not in arrays:
+        matrix = arrays.get(name)
+        if matrix is not None and matrix.shape[1] != n_columns:
+            raise ModelFileError(f"the array {name!r} has {matrix.shape[1]} columns, not {n_columns}")
+        return matrix
+    import scipy.sparse as sp
+
+    data, indices, indptr = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+    good = (
+        name not in arrays
+        and 0 <= n_columns <= MAX_COLUMNS
+        and indptr[0] == 0
+        and indptr[-1] == indices.size
+        and (indptr[1:] >= indptr[:-1]).all()
+        and indices.min(initial=0) >= 0
+        and indices.max(initial=-1) < n_columns
+    )
+    if not good:
+        raise ModelFileError(f"the arrays of the sparse matrix {name!r} contradict each other")
+    return sp.csr_matrix((data, indices, indptr), shape=(indptr.size - 1, n_columns), copy=False)
+
+
+def integer_labels(classes: np.ndarray, program: str) -> list[int]:
+    """Labels as the text formats of LIBLINEAR and LIBSVM hold them."""
+    whole = classes.dtype.kind in "iu" or (classes.dtype.kind == "f" and (classes == np.round(classes)).all())
+    if not whole or classes.min() < _LABEL_RANGE.min or classes.max() > _LABEL_RANGE.max:
+        raise SoftmarginError(
+            f"{program}'s labels are 32-bit integers, but the classes are {shown(classes.tolist())}: train on "
+            "integers (sklearn.preprocessing.LabelEncoder makes them), or save in the format 'softmargin'."
+        )
+    return [int(label) for label in classes]

@@ -100,6 +100,13 @@ def put(tile, out, slots, at):
 
 
 @compiled
+def move(slab, places, out, slots, at):
+    """out[slots[k], at + j] = slab[places[k], j]."""
+    for k in range(slots.size):
+        out[slots[k]][at : at + slab.shape[1]] = slab[places[k]]
+
+
+@compiled
 def put_turned(tile, out, slots, at):
     """out[slots[j], at + i] = tile[i, j], sixteen rows of the tile at a time, which is a line of the cache."""
     for first in range(0, tile.shape[0], 16):

@@ -23,6 +23,7 @@ class RowStore:
         self.workers = workers or Workers(1)
         self.lru = LRU(source.n, len(slab))
         self.hits = self.misses = 0
+        self._evaluations_before = source.n_evaluations
 
     @property
     def n(self) -> int:
@@ -41,7 +42,8 @@ class RowStore:
 
     @property
     def n_evaluations(self) -> int:
-        return self.source.n_evaluations
+        """Since this store was made; those of its parts count too."""
+        return self.source.n_evaluations - self._evaluations_before
 
     @property
     def capacity(self) -> int:

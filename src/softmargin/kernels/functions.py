@@ -83,7 +83,10 @@ class Custom:
     def block(self, left: Any, right: Any) -> np.ndarray:
         """The values for two blocks, checked: a user's function is a stranger."""
         expected = (left.shape[0], right.shape[0])
-        values = np.asarray(self.function(left, right))
+        try:
+            values = np.asarray(self.function(left, right))
+        except (TypeError, ValueError) as error:
+            raise SoftmarginError(f"the kernel function failed on blocks of {expected} rows: {error}") from error
         if values.shape != expected:
             raise SoftmarginError(
                 f"the kernel function returned an array of shape {values.shape} for blocks of {expected[0]} and "

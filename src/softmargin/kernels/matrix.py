@@ -71,7 +71,8 @@ class Counter:
 class Side:
     """Rows made ready for products with others: one floating point type, and what the kernel adds to their products.
 
-    For RBF dense rows are shifted by `centre`: no distance changes, and digits survive far from the origin.
+    For RBF and Laplacian dense rows are shifted by `centre`, so that digits survive far from the origin, and all rows
+    are scaled so that distances are exponents of two already, of whatever size the data are.
     """
 
     def __init__(self, rows: Rows, kernel: Kernel, dtype: Any, centre: np.ndarray | None = None) -> None:
@@ -79,55 +80,67 @@ class Side:
         self.n, self.n_cols = rows.n_rows, rows.n_cols
         self.is_sparse = rows.flat.indptr.size > 0
         self.centre = None if self.is_sparse else centre
+        self.factor = _factor(kernel)
         self.array = np.empty((0, 0), self.dtype)  # if dense
         self.values = np.empty(0, self.dtype)  # if sparse
         self.terms = np.zeros(self.n, self.dtype)
         if isinstance(kernel, Custom):
             return
         if self.is_sparse:
-            self.values = rows.flat.values.astype(self.dtype, copy=False)
+            self.values = self._ready(rows.flat.values)
         else:
-            self.array = self._prepared()
+            self.array = self._dense()
         if isinstance(kernel, RBF):
-            self.terms = _exponents(kernel, rows.sq_norms() if self.is_sparse else _sq_norms(self.array), self.dtype)
+            norms = self.factor**2 * rows.sq_norms() if self.is_sparse else _sq_norms(self.array)
+            self.terms = (-0.5 * norms).astype(self.dtype)
 
-    def _prepared(self) -> np.ndarray:
-        """Dense rows, shifted and in the right type; the data themselves if they are so already."""
-        array = self.rows.native()
-        if self.centre is None:
-            return np.ascontiguousarray(array, dtype=self.dtype)
-        out = np.empty(array.shape, self.dtype)
+    def _ready(self, array: np.ndarray) -> np.ndarray:
+        """Data shifted, scaled and in the right type; the same data if they are so already."""
+        if self.centre is not None:
+            array = array - self.centre
+        if self.factor != 1.0:
+            array = np.multiply(array, self.factor, dtype=np.float64)
+        return np.ascontiguousarray(array, dtype=self.dtype)
+
+    def _dense(self) -> np.ndarray:
+        if self.centre is None and self.factor == 1.0:
+            return self._ready(self.rows.native())
+        out = np.empty((self.n, self.n_cols), self.dtype)
         for where, part in self.rows.blocks():
-            np.subtract(part.native(), self.centre, out=out[where], casting="same_kind")
+            out[where] = self._ready(part.native())
         return out
 
     def left(self, index: np.ndarray) -> "LeftBlock":
         """The rows of `index`, to be multiplied with tiles of this or another side."""
-        if isinstance(self.kernel, Custom):
-            return LeftBlock(
-                self.kernel, np.empty((index.size, 0), self.dtype), self.terms[index], self.rows.take(index)
-            )
-        array = self.rows.densified(index, self.dtype) if self.is_sparse else self.array[index]
-        return LeftBlock(self.kernel, array, self.terms[index])
+        if self.is_sparse or isinstance(self.kernel, Custom):
+            return self.left_of(self.rows, index)
+        return LeftBlock(self.kernel, self.array[index], self.terms[index])
 
     def left_of(self, rows: Rows, index: np.ndarray) -> "LeftBlock":
-        """Rows of other data, made ready as those of this side are."""
+        """Rows of these or other data, made ready as those of this side are."""
         terms = np.zeros(index.size, self.dtype)
         if isinstance(self.kernel, Custom):
             return LeftBlock(self.kernel, np.empty((index.size, 0), self.dtype), terms, rows.take(index))
-        array = rows.densified(index, np.float64 if self.centre is not None else self.dtype)
-        if self.centre is not None:
-            array = (array - self.centre).astype(self.dtype, copy=False)
+        is_final = self.centre is None and self.factor == 1.0
+        array = self._ready(rows.densified(index, self.dtype if is_final else np.float64))
         if isinstance(self.kernel, RBF):
-            terms = _exponents(self.kernel, _sq_norms(array), self.dtype)
+            terms = (-0.5 * _sq_norms(array)).astype(self.dtype)
         return LeftBlock(self.kernel, array, terms)
 
     def take(self, index: np.ndarray) -> "Side":
         return Side(self.rows.take(index), self.kernel, self.dtype, self.centre)
 
     def row_errors(self) -> np.ndarray:
-        """A few roundings; for RBF the exponent, a small difference of large numbers, is off by as much as these."""
-        return float(np.finfo(self.dtype).eps) * (4.0 + 2.0 * np.abs(self.terms, dtype=np.float64))
+        """A few roundings, more for long sums; for RBF the exponent, a small difference of large numbers, is off by as
+        much as these. So it is for Laplacian where rows are sparse, whose sums begin with |z|_1; where dense, the data
+        are rounded.
+        """
+        lengths = np.diff(self.rows.flat.indptr) if self.is_sparse else np.full(self.n, self.n_cols)
+        exponents = np.abs(self.terms, dtype=np.float64)
+        if isinstance(self.kernel, Laplacian):
+            norms = self.factor**2 * self.rows.sq_norms() if self.is_sparse else _sq_norms(self.array)
+            exponents = np.sqrt(norms * (lengths if self.is_sparse else 1))
+        return float(np.finfo(self.dtype).eps) * (4.0 + np.sqrt(lengths) / 8.0 + 2.0 * exponents)
 
     @property
     def n_dense(self) -> int:
@@ -137,7 +150,7 @@ class Side:
 
 def centre_of(rows: Rows, kernel: Kernel) -> np.ndarray | None:
     """A point amid dense rows, to shift them by: their mean. None where that is of no use."""
-    if not isinstance(kernel, RBF) or rows.flat.indptr.size > 0 or rows.n_rows == 0:
+    if not isinstance(kernel, RBF | Laplacian) or rows.flat.indptr.size > 0 or rows.n_rows == 0:
         return None
     return rows.t_dot(np.full(rows.n_rows, 1.0 / rows.n_rows))
 
@@ -150,9 +163,11 @@ def _sq_norms(array: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", array, array, dtype=np.float64)
 
 
-def _exponents(kernel: RBF, sq_norms: np.ndarray, dtype: Any) -> np.ndarray:
-    """-gamma |x|^2, as an exponent of two."""
-    return (-kernel.gamma * _LOG2_E * sq_norms).astype(dtype)
+def _factor(kernel: Kernel) -> float:
+    """Of the rows: with it RBF is 2^-(|x - z|^2 / 2), and Laplacian 2^-|x - z|_1."""
+    if isinstance(kernel, RBF):
+        return float(np.sqrt(2.0 * kernel.gamma * _LOG2_E))
+    return kernel.gamma * _LOG2_E if isinstance(kernel, Laplacian) else 1.0
 
 
 class LeftBlock:
@@ -202,9 +217,9 @@ def _finish(kernel: Kernel, tile: np.ndarray, row_terms: np.ndarray, column_term
     number = tile.dtype.type
     power: Callable = _tiles.power_single if tile.dtype == np.float32 else _tiles.power_double
     if isinstance(kernel, RBF):
-        power(tile, row_terms, column_terms, number(2.0 * kernel.gamma * _LOG2_E))
+        power(tile, row_terms, column_terms, number(1.0))
     elif isinstance(kernel, Laplacian):
-        power(tile, row_terms, column_terms, number(-kernel.gamma * _LOG2_E))
+        power(tile, row_terms, column_terms, number(-1.0))
     elif isinstance(kernel, Polynomial):
         _tiles.polynomial(tile, number(kernel.gamma), number(kernel.coef0), kernel.degree)
     elif isinstance(kernel, Sigmoid):

@@ -18,7 +18,7 @@ from softmargin.kernels.matrix import DirectRows
 
 
 class Segments:
-    """Rows of a kernel matrix over data that are sorted by class; class c has the rows bounds[c] .. bounds[c + 1] - 1."""
+    """Rows of a kernel matrix over data sorted by class; class c has the rows bounds[c] .. bounds[c + 1] - 1."""
 
     def __init__(
         self, rows: Rows, kernel: Kernel, dtype: Any, bounds: np.ndarray, max_bytes: float, workers: Workers
@@ -33,6 +33,8 @@ class Segments:
 
     def copy(self, c: int, index: np.ndarray, out: np.ndarray, slots: np.ndarray, at: int) -> None:
         """Write the segment of class c of the rows `index` to out[slots, at : ...]; what is missing is computed."""
+        from softmargin.kernels import _tiles
+
         lru, slab, side = self._lru[c], self._slabs[c], self._sides[c]
         for first in range(0, index.size, lru.capacity):
             part = index[first : first + lru.capacity]
@@ -42,7 +44,7 @@ class Segments:
             except BaseException:
                 lru.forget(part[missing])
                 raise
-            out[slots[first : first + part.size], at : at + side.n] = slab[places]
+            _tiles.move(slab, places, out, slots[first : first + part.size], at)
 
 
 class PairRows:

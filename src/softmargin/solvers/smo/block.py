@@ -6,7 +6,7 @@
              one product with the rows of the variables that moved updates f = K beta
 
 The last block's members stay as long as there is room: those at a bound leave first, then the oldest. Blocks begin
-small, because the first violators are guesses.
+small, because the first violators are guesses; a problem that fits into one block is solved at once.
 """
 
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from softmargin.solvers.smo.state import DualState, first_state
 
 _FIRST = 64  # variables that may enter the first block; twice as many each time after
 _INNER_STEPS = 20_000  # in a block, so that interrupts are seen: some 50 ms
+_EXACT, _EXACT_WORK = 1e-12, 1 << 22  # where the block is the whole problem: accuracy, and steps times variables
 _GATHER_PARTS = 4
 
 
@@ -45,15 +46,17 @@ class BlockSMO:
         size = min(self.size, problem.p.size, K.capacity)
         block = state.block
         if not isinstance(block, Block) or block.size != size:
-            block = Block.empty(size, K.dtype)
+            block = Block.first(size, problem.p.size, K.dtype)
         block, violation = block.next(problem, state.beta, wish)
         members = block.members
         slots = K.fetch(members)
         matrix = block.scratch.fill(problem, members, slots)
 
         beta, block_wish = state.beta[members], wish[members]
-        tol = self.accuracy * violation
-        steps = _block.solve(matrix, block_wish, beta, problem.lo[members], problem.hi[members], tol, _INNER_STEPS)
+        tol, max_steps = self.accuracy * violation, _INNER_STEPS
+        if members.size == problem.p.size:  # the whole problem: to its end, if that is not far
+            tol, max_steps = _EXACT * violation, max(_EXACT_WORK // members.size, 10 * members.size)
+        steps = _block.solve(matrix, block_wish, beta, problem.lo[members], problem.hi[members], tol, max_steps)
         change = beta - state.beta[members]
         moved = np.flatnonzero(change)
         f, all_beta = state.f.copy(), state.beta.copy()
@@ -65,7 +68,7 @@ class BlockSMO:
             f=f,
             iterations=state.iterations + 1,
             pair_steps=state.pair_steps + steps,
-            is_stalled=moved.size == 0 and block.entering >= size,
+            is_stalled=moved.size == 0 and (block.entering >= size or members.size == problem.p.size),
             block=block,
         ).counted(problem)
 
@@ -86,7 +89,7 @@ class Scratch:
     """The kernel matrix of a block, and whose values each place of it holds (-1: nobody's)."""
 
     def __init__(self, size: int, dtype: Any) -> None:
-        self.matrix = np.empty((size, size), dtype)
+        self.matrix = np.empty((size, size), dtype)  # takes memory when it is written
         self.holds = np.full(size, -1, dtype=np.int64)
 
     def fill(self, problem: DualQP, members: np.ndarray, slots: np.ndarray) -> np.ndarray:
@@ -94,6 +97,8 @@ class Scratch:
         from softmargin.solvers.smo import _block
 
         n = members.size
+        if n == problem.p.size and np.array_equal(members, slots):
+            return problem.K.slab  # all rows, in order
         fresh = np.flatnonzero(self.holds[:n] != members)
         self.holds[fresh] = -1
         matrix = self.matrix[:n, :n]
@@ -118,9 +123,10 @@ class Block:
     entering: int = _FIRST
 
     @classmethod
-    def empty(cls, size: int, dtype: Any) -> "Block":
-        none = np.empty(0, dtype=np.int64)
-        return cls(Scratch(size, dtype), none, none)
+    def first(cls, size: int, n: int, dtype: Any) -> "Block":
+        """Nobody, or all at once if there is room."""
+        members = np.arange(n if n <= size else 0)
+        return cls(Scratch(size, dtype), members, np.zeros_like(members))
 
     @property
     def size(self) -> int:

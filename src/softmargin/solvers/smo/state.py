@@ -65,11 +65,10 @@ def first_state(problem: DualQP, start: Any = None) -> DualState:
 def repaired(beta: np.ndarray, problem: DualQP) -> np.ndarray:
     """beta clipped to its box; the side that is too heavy is scaled down until the sum is right."""
     beta = np.clip(beta, problem.lo, problem.hi)
-    for _ in range(3):  # scaling rounds; once is nearly always enough
-        excess = float(beta.sum()) - problem.total
-        heavy = beta > 0 if excess > 0 else beta < 0
-        weight = float(np.abs(beta[heavy]).sum())
-        if abs(excess) <= _ROUNDING * weight:
-            break
-        beta[heavy] *= max(0.0, 1.0 - abs(excess) / weight)
+    up, down = float(beta[beta > 0].sum()), -float(beta[beta < 0].sum())
+    is_up = up - down > problem.total
+    heavy, weight = (beta > 0, up) if is_up else (beta < 0, down)
+    wanted = max(0.0, down + problem.total if is_up else up - problem.total)
+    if weight - wanted > _ROUNDING * weight:
+        beta[heavy] *= wanted / weight
     return beta

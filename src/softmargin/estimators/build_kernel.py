@@ -1,0 +1,281 @@
+"""Where kernel, data, dual problem, judge and solver meet: from pairs of classes to results."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.memory import free_bytes
+from softmargin.core.result import Certificate, DualStart, Result, Solution
+from softmargin.core.status import Status
+from softmargin.core.stopping import Stop
+from softmargin.core.threads import Cancel, Workers
+from softmargin.core.trace import Clock, Observer, Trace
+from softmargin.data.rows import Rows
+from softmargin.estimators.validation import one_of
+from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
+from softmargin.kernels.functions import Custom, Kernel
+from softmargin.kernels.matrix import DirectRows, KernelRows
+from softmargin.kernels.precomputed import PrecomputedRows
+from softmargin.kernels.segments import PairRows, Segments
+from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.svc_dual import SVCDual
+from softmargin.solvers.base import MAX_DISPUTES, Solver, run
+from softmargin.solvers.smo.block import BlockSMO
+from softmargin.solvers.smo.smo import RULES, SMO
+
+KERNEL_SOLVERS = ("auto", "block", "smo")
+# Rows in float32 have seven digits: enough for gaps and violations down to here.
+SINGLE_TOL = 1e-4
+_SINGLE_RANGE = (1e-30, 1e30)
+# Problems of so few rows are solved in double precision at no cost.
+_SMALL = 1024
+# The judge may send a solver with float32 rows back so often before it goes on with float64.
+_SINGLE_DISPUTES = 2
+# Blocks need room for their rows; with less, pairs of variables that reuse rows (HMG) need fewer kernel evaluations.
+_ROWS_FOR_BLOCKS = 128
+# A cache that holds this share of the matrix serves the second-order rule, with fewer steps; a smaller one HMG.
+_SHARE_FOR_SECOND_ORDER = 0.1
+# Rows whose part of the matrix shows whether a kernel that may be indefinite is so.
+_CONVEXITY_ROWS = 400
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A problem of two classes: its rows, and their signed weights (positive: the class it votes for if positive)."""
+
+    first: int
+    second: int
+    index: np.ndarray
+    signed_weights: np.ndarray
+
+
+def pairs_of(codes: np.ndarray, n_classes: int, weights: np.ndarray) -> list[Pair]:
+    """One problem for two classes, positive for the second; else one for each two, positive for the first.
+
+    Rows of weight zero are left out. In problems of many classes the rows of the first class come first.
+    """
+    if n_classes == 2:
+        index = np.flatnonzero(weights > 0)
+        return [Pair(0, 1, index, np.where(codes[index] == 1, weights[index], -weights[index]))]
+    rows_of = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(n_classes)]
+    pairs = []
+    for first in range(n_classes):
+        for second in range(first + 1, n_classes):
+            index = np.concatenate([rows_of[first], rows_of[second]])
+            signs = np.repeat([1.0, -1.0], [rows_of[first].size, rows_of[second].size])
+            pairs.append(Pair(first, second, index, signs * weights[index]))
+    return pairs
+
+
+@dataclass(frozen=True)
+class KernelSetting:
+    """What makes kernel problems out of rows and pairs. Without a kernel the rows are the kernel matrix itself."""
+
+    C: float
+    kernel: Kernel | None
+    cache_bytes: float | None = None
+
+    def cache(self, n_rows: int, itemsize: int) -> float:
+        """Bytes for kernel rows: as asked for, or a quarter of what is free; never more than the whole matrix."""
+        whole = float(n_rows) * n_rows * itemsize
+        if self.cache_bytes is not None:
+            return self.cache_bytes
+        return max(min(whole, free_bytes() / 4), 2.0 * n_rows * itemsize)
+
+    def stores(self, rows: Rows, pairs: Sequence[Pair], dtype: Any, workers: Workers) -> Callable[[Pair], RowStore]:
+        """From a pair to its kernel matrix; several pairs share what they have in common."""
+        itemsize = np.dtype(dtype).itemsize
+        if self.kernel is None:
+            matrix = rows.native()
+            bytes_for_rows = self.cache(rows.n_rows, matrix.dtype.itemsize)
+
+            def looked_up(pair: Pair) -> RowStore:
+                if pair.index.size == rows.n_rows and len(pairs) == 1:
+                    return WholeMatrix(matrix, bytes_for_rows, workers)
+                return CachedRows(PrecomputedRows(matrix, pair.index), bytes_for_rows, workers)
+
+            return looked_up
+        if len(pairs) == 1:
+            [pair] = pairs
+            used = rows if pair.index.size == rows.n_rows else rows.take(pair.index)
+            source = DirectRows(used, self.kernel, dtype, workers)
+            store = CachedRows(source, self.cache(used.n_rows, itemsize), workers)
+            return lambda pair: store
+        order, bounds = _by_class(pairs)
+        share = 1.0 if self.cache_bytes is None else 0.5  # of a given budget: for the segments, and for the pair
+        shared = share * self.cache(order.size, itemsize)
+        segments = Segments(rows.take(order), self.kernel, dtype, bounds, shared, workers)
+
+        def put_together(pair: Pair) -> RowStore:
+            source = PairRows(segments, pair.first, pair.second)
+            return CachedRows(source, share * self.cache(source.n, itemsize), workers)
+
+        return put_together
+
+    def fits_single(self, rows: Rows) -> bool:
+        """Whether kernel values stay in the range of float32."""
+        if self.kernel is None or isinstance(self.kernel, Custom):
+            return False
+        largest = float(np.abs(self.kernel.diagonal(rows.sq_norms())).max(initial=0.0))
+        return _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]
+
+    def looks_convex(self, rows: Rows) -> bool:
+        """Whether the kernel is positive semi-definite, by theory or as far as some rows show."""
+        if self.kernel is not None and self.kernel.is_convex:
+            return True
+        index = np.unique(np.linspace(0, rows.n_rows - 1, min(rows.n_rows, _CONVEXITY_ROWS)).astype(np.int64))
+        source: KernelRows
+        if self.kernel is None:
+            source = PrecomputedRows(rows.native())
+        else:
+            source = DirectRows(rows.take(index), self.kernel, np.float64)
+            index = np.arange(index.size)
+        part = source.rows(index, index)
+        coarse = isinstance(self.kernel, Custom) or part.dtype == np.float32  # a function may compute in float32
+        precision = 1e-5 if coarse else 1e-10
+        eigenvalues = np.linalg.eigvalsh(0.5 * (part + part.T).astype(np.float64))
+        return bool(eigenvalues[0] >= -precision * max(abs(float(eigenvalues[-1])), abs(float(eigenvalues[0]))))
+
+
+def _by_class(pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
+    """All rows sorted by class, and where each class begins."""
+    n_classes = pairs[-1].second + 1
+    parts: list[np.ndarray] = [np.empty(0, np.int64)] * n_classes
+    for pair in pairs:
+        n_first = int(np.count_nonzero(pair.signed_weights > 0))
+        parts[pair.first], parts[pair.second] = pair.index[:n_first], pair.index[n_first:]
+    return np.concatenate(parts), np.concatenate([[0], np.cumsum([part.size for part in parts])])
+
+
+def kernel_solver(solver: Any, working_set: str, shrinking: bool, rule: str) -> Callable[[RowStore], Solver]:
+    """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
+    if not isinstance(solver, str):
+        if isinstance(solver, BlockSMO | SMO):
+            return lambda store: replace(solver, stopping=rule)
+        raise SoftmarginError(
+            f"solver={solver!r} is neither a name ({', '.join(map(repr, KERNEL_SOLVERS))}) nor a solver object such as "
+            "softmargin.SMO() or softmargin.BlockSMO()."
+        )
+    one_of(solver, "solver", KERNEL_SOLVERS)
+    one_of(working_set, "working_set", ("auto", *RULES))
+    if solver == "block" and working_set != "auto":
+        raise SoftmarginError(
+            f"working_set={working_set!r} is a rule for pairs, but solver='block' works on blocks: use solver='smo'."
+        )
+
+    def choose(store: RowStore) -> Solver:
+        by_pairs = solver == "smo" or working_set != "auto"
+        if solver == "auto" and store.capacity < min(_ROWS_FOR_BLOCKS, store.n):
+            by_pairs = True
+        if not by_pairs:
+            return BlockSMO(stopping=rule)
+        pair_rule = working_set
+        if pair_rule == "auto":
+            large = store.capacity >= _SHARE_FOR_SECOND_ORDER * store.n
+            pair_rule = "second_order" if large else "hybrid_maximum_gain"
+        return SMO(rule=pair_rule, shrinking=shrinking, stopping=rule)
+
+    return choose
+
+
+def solve_pairs(
+    choose: Callable[[RowStore], Solver],
+    setting: KernelSetting,
+    rows: Rows,
+    pairs: Sequence[Pair],
+    stop: Stop,
+    workers: Workers,
+    *,
+    is_convex: bool,
+    starts: Sequence[Any] | None = None,
+    cancel: Cancel | None = None,
+    observers: Callable[[int, SVCDual], Sequence[Observer]] = lambda k, problem: (),
+) -> list[Result]:
+    """One result a pair, one after the other, because they share a cache; threads go to rows.
+
+    `stop.max_seconds` is for all of them together. Where float32 rows are too coarse for the tolerance, the solve goes
+    on with float64 from where it stands.
+    """
+    cancel = cancel or Cancel()
+    clock = Clock()
+    small = max(pair.index.size for pair in pairs) <= _SMALL
+    single = stop.tol >= SINGLE_TOL and not small and setting.fits_single(rows)
+    dtypes: list[Any] = [np.float32, np.float64] if single else [np.float64]
+    makers = {dtypes[0]: setting.stores(rows, pairs, dtypes[0], workers)}
+    results = []
+    for k, pair in enumerate(pairs):
+        if not (pair.signed_weights > 0).any() or not (pair.signed_weights < 0).any():
+            results.append(_without_opponent(pair))
+            continue
+        limit = stop
+        if stop.max_seconds is not None:
+            limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / (len(pairs) - k))
+        start = None if starts is None else starts[k]
+        result = None
+        for dtype in dtypes:
+            if dtype not in makers:
+                makers[dtype] = setting.stores(rows, pairs, dtype, workers)
+            store = makers[dtype](pair)
+            problem = SVCDual(store, pair.signed_weights, setting.C, workers, is_convex)
+            part = run(
+                choose(store),
+                problem,
+                limit,
+                KernelJudge(store, pair.signed_weights, setting.C, is_convex),
+                start=start,
+                observers=observers(k, problem),
+                workers=workers,
+                cancel=cancel,
+                max_disputes=_SINGLE_DISPUTES if dtype != dtypes[-1] else MAX_DISPUTES,
+            )
+            result = part if result is None else _continued(result, part)
+            if result.status not in (Status.STALLED, Status.UNCONFIRMED):
+                break
+            start = DualStart(part.solution.alpha * np.sign(pair.signed_weights))
+        assert result is not None
+        results.append(result)
+        if result.status is Status.INTERRUPTED:
+            cancel.set()
+    return results
+
+
+def _continued(first: Result, second: Result) -> Result:
+    """Two parts of one solve as one."""
+    before, offset = first.trace[-1], first.seconds["total"]
+    records = [
+        replace(
+            record,
+            iteration=record.iteration + before.iteration,
+            seconds=record.seconds + offset,
+            kernel_evaluations=record.kernel_evaluations + before.kernel_evaluations,
+        )
+        for record in second.trace
+    ]
+    counts = {name: first.counts[name] + second.counts[name] for name in second.counts}
+    seconds = {name: first.seconds[name] + second.seconds[name] for name in second.seconds}
+    return replace(second, counts=counts, seconds=seconds, trace=Trace([*first.trace, *records]))
+
+
+def _without_opponent(pair: Pair) -> Result:
+    """The answer where only one class has rows of positive weight: always that class."""
+    b = 1.0 if (pair.signed_weights > 0).any() else -1.0
+    nothing = np.zeros(pair.index.size)
+    counts = dict.fromkeys(("iterations", "kernel_evaluations", "hits", "misses", "unshrinkings", "pair_steps"), 0)
+    seconds = {"total": 0.0, "judge": 0.0, "compile": 0.0}
+    certificate = Certificate(0.0, 0.0, 0.0, 0.0, 0.0)
+    return Result(Solution(np.empty(0), b, nothing), Status.OPTIMAL, certificate, counts, Trace(), None, seconds)
+
+
+def kernel_fingerprint(rows: Rows, pairs: Sequence[Pair], setting: KernelSetting) -> str:
+    """Identifies data, labels, weights and kernel, at the cost of one product with X."""
+    probe = 0.5 + np.modf(np.arange(1, rows.n_cols + 1) * 0.6180339887498949)[0]
+    digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.kernel!r}".encode())
+    digest.update(rows.dot(probe).tobytes())
+    for pair in pairs:
+        digest.update(pair.index.tobytes())
+        digest.update(pair.signed_weights.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,496 @@
+"""The kernel support vector classifier."""
+
+import math
+import warnings
+from collections.abc import Mapping
+from contextlib import ExitStack
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.progress import ProgressLine
+from softmargin.core.result import Certificate, DualStart, Result, Solution
+from softmargin.core.status import Status
+from softmargin.core.stopping import Stop
+from softmargin.core.threads import Cancel, Workers, one_blas_thread, thread_count
+from softmargin.core.trace import Observer
+from softmargin.data.convert import as_rows
+from softmargin.data.rows import Rows
+from softmargin.estimators import validation
+from softmargin.estimators.build_kernel import (
+    KernelSetting,
+    Pair,
+    kernel_fingerprint,
+    kernel_solver,
+    pairs_of,
+    solve_pairs,
+)
+from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin, with_callbacks
+from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
+from softmargin.estimators.persistence import SaveMixin
+from softmargin.estimators.scoring import labels_from_scores
+from softmargin.estimators.warnings import ConvergenceWarning
+from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Linear, Polynomial, Sigmoid
+from softmargin.problems.svc_dual import SVCDual
+
+KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
+STOP_RULES = {"gap": "relative_gap", "kkt": "kkt"}
+# From here on LinearSVC solves the same problem faster.
+_MANY_ROWS = 20_000
+
+
+class SVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Support vector classification with a kernel, exact and with a certificate.
+
+    Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.phi(x_i) + b))`` through its dual, where phi is the feature
+    map of the kernel. More than two classes are trained one against one, over one cache of kernel values.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the sum of hinge losses; larger means less regularisation.
+    kernel : {"rbf", "linear", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
+        A callable ``k(X, Z)`` is given two blocks of rows and returns their matrix. With "precomputed" X is the
+        symmetric kernel matrix (an array or a memory map) when fitting, and K(new rows, training rows) when predicting.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of "rbf", "poly", "sigmoid" and "laplacian". "scale" is 1 / (n_features * X.var()), where rows count as often as
+        their sample weight says; "auto" is 1 / n_features.
+    degree : int, default=3
+        Of "poly".
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+    solver : {"auto", "block", "smo"} or solver object, default="auto"
+        "block" works on blocks of variables, "smo" on pairs; "auto" is "block", unless the cache holds fewer than 128
+        rows.
+    working_set : {"auto", "most_violating_pair", "second_order", "maximum_gain", "hybrid_maximum_gain", \
+"gain_one_row", "gain_all_cached", "decomposition"}, default="auto"
+        How "smo" chooses its pair; any but "auto" implies ``solver="smo"``. "auto" is "second_order" where the cache
+        holds a tenth of the kernel matrix, else "hybrid_maximum_gain".
+    shrinking : bool, default=True
+        Whether "smo" sets variables aside that seem to stay at a bound. "block" does not shrink.
+    cache_bytes : float or None, default=None
+        Memory for kernel values. None is a quarter of the memory that is free, at most the whole matrix.
+    tol : float, default=1e-3
+        Stop when the relative duality gap, or the KKT violation, is at most this, confirmed by the judge. Below 1e-4
+        kernel values are kept in double precision.
+    stopping : {"gap", "kkt"}, default="gap"
+        What `tol` is for: "gap" is (primal - dual) / primal, "kkt" LIBSVM's violation.
+    class_weight : dict, "balanced" or None, default=None
+        Factor on the weights of each class's rows.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Of the scores for more than two classes: a column a class, or a column a pair.
+    max_iter : int or None, default=None
+        Limit on the iterations of each pair of classes: rounds of "block", slices of pair steps of "smo".
+    max_seconds : float or None, default=None
+        Limit on the time of solving, all pairs of classes together.
+    n_jobs : int or None, default=None
+        Threads for kernel values and sums: None is one, -1 all. The result is the same, bit for bit.
+    warm_start : bool, default=False
+        Continue from the last fit: exactly, if data, weights and kernel are the same; else from its dual variables, if
+        there are as many rows.
+    random_state : int, RandomState instance or None, default=None
+        There for pipelines that set it; no solver of this class draws at random.
+    verbose : int, default=0
+        1 shows a progress line.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_ (linear kernel), classes_, class_weight_, \
+fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's SVC
+    gamma_ : float
+        The gamma that was used.
+    certificate_ : Certificate
+        `primal`, `dual`, `gap`, `relative_gap`, `kkt_violation`, as the judge found them; for several pairs the sums,
+        and the worst relative gap. Without a bound (an indefinite kernel) dual and gap are nan.
+    certificates_ : list of Certificate
+        One for each pair of classes.
+    status_ : Status
+        How the fit ended (for several pairs: the worst of their endings).
+    trace_ : Trace or list of Trace
+        Primal, dual and kernel evaluations over iterations and seconds.
+    counts_ : dict
+        `iterations`, `pair_steps`, `kernel_evaluations`, cache `hits` and `misses`, `unshrinkings`, over all pairs.
+    seconds_ : dict
+        Seconds spent in all ("total"), judging ("judge") and compiling ("compile").
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from softmargin import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVC(C=10).fit(X, y)
+    >>> model.certificate_.relative_gap <= 1e-3
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        solver: Any = "auto",
+        working_set: str = "auto",
+        shrinking: bool = True,
+        cache_bytes: float | None = None,
+        tol: float = 1e-3,
+        stopping: str = "gap",
+        class_weight: Any = None,
+        decision_function_shape: str = "ovr",
+        max_iter: int | None = None,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.working_set = working_set
+        self.shrinking = shrinking
+        self.cache_bytes = cache_bytes
+        self.tol = tol
+        self.stopping = stopping
+        self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._is_precomputed
+        tags.input_tags.pairwise = self._is_precomputed
+        return tags
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVC":
+        """Train on X and y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), or a kernel matrix if it is "precomputed"
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), default=None
+            2 is the same as repeating the row, 0 as leaving it out.
+
+        Returns
+        -------
+        self
+            After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again.
+        """
+        C = validation.positive_number(self.C, "C")
+        rule = STOP_RULES[validation.one_of(self.stopping, "stopping", tuple(STOP_RULES))]
+        validation.one_of(self.decision_function_shape, "decision_function_shape", ("ovr", "ovo"))
+        stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule)
+        n_threads = thread_count(self.n_jobs)
+        cache_bytes = None if self.cache_bytes is None else validation.positive_number(self.cache_bytes, "cache_bytes")
+        accept_sparse = False if self._is_precomputed else "csr"
+        X, y = validate_data(self, X, y, accept_sparse=accept_sparse, dtype="numeric", accept_large_sparse=True)
+        classes, codes = validation.class_labels(y)
+        base = validation.row_weights(sample_weight, codes.size)
+        factors = validation.class_weights(self.class_weight, classes, codes, base)
+        weights = base * factors[codes]
+        pairs = pairs_of(codes, classes.size, weights)
+        validation.two_classes_left(codes, weights)
+        validation.finite_scale(C, [pair.signed_weights for pair in pairs])
+
+        bridge = CallbackBridge.of(self, X, y, sample_weight, len(pairs), self.max_iter)
+        cancel = Cancel()
+        with ExitStack() as stack:
+            stack.enter_context(cancel.on_interrupt())
+            stack.enter_context(one_blas_thread())
+            workers = Workers(n_threads)
+            stack.callback(workers.close)
+            lines = self._progress_lines(classes, pairs, stop)
+            for line in lines:
+                stack.callback(line.close)
+            rows = as_rows(X, workers)
+            kernel = checked_kernel(self, rows, base)
+            if kernel is None:
+                validation.kernel_matrix(rows.native())
+            setting = KernelSetting(C, kernel, cache_bytes)
+            is_convex = setting.looks_convex(rows)
+            if not is_convex:
+                stop = self._without_bound(stop)
+            choose = kernel_solver(self.solver, self.working_set, bool(self.shrinking), stop.rule)
+            self._hint_at_linear_svc(rows)
+            starts = self._starts(rows, pairs, setting, classes)
+
+            def attributes(solutions: list[Any]) -> dict[str, Any]:
+                found = [solution or _nothing(pair) for solution, pair in zip(solutions, pairs, strict=True)]
+                return _support(rows, codes, pairs, found, precomputed=kernel is None)
+
+            def observers(k: int, problem: SVCDual) -> list[Observer]:
+                found: list[Observer] = [lines[k]] if lines else []
+                if bridge is not None:
+                    found.append(bridge.observer(k, lambda state: problem.solution(state.beta, state.f), attributes))
+                return found
+
+            self.classes_ = classes  # a callback may look at the model while it is being trained
+            self.class_weight_ = factors
+            self.gamma_ = getattr(kernel, "gamma", 0.0)
+            self.shape_fit_ = X.shape
+            results = solve_pairs(
+                choose,
+                setting,
+                rows,
+                pairs,
+                stop,
+                workers,
+                is_convex=is_convex,
+                starts=starts,
+                cancel=cancel,
+                observers=observers,
+            )
+            final = attributes([result.solution for result in results])
+            for name, value in final.items():
+                setattr(self, name, value)
+            self._store(results)
+            self._keep_state(results, rows, pairs, setting)
+            for line, result in zip(lines, results, strict=False):
+                line.close(str(result.status))
+
+        if bridge is not None:
+            bridge.close(final)
+        if cancel.is_set:
+            raise KeyboardInterrupt
+        if not self.status_.reached_goal and self.status_ is not Status.STOPPED:
+            warnings.warn(_convergence_message(self, stop), ConvergenceWarning, stacklevel=FRAMES_TO_CALLER)
+        return self
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, for the linear kernel: shape (n_pairs, n_features)."""
+        if not isinstance(self.kernel, str) or self.kernel != "linear":
+            raise AttributeError("coef_ is only there for kernel='linear'.")
+        check_is_fitted(self)
+        coefficients = pair_coefficients(self.dual_coef_, self.n_support_)
+        return np.asarray((self.support_vectors_.T @ coefficients).T, dtype=np.float64)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: shape (n_rows,) for two classes, positive for the second; else a column a class (or a pair)."""
+        scores = self._pair_scores(X)
+        if self.classes_.size == 2:
+            return scores.ravel()
+        return scores if self.decision_function_shape == "ovo" else one_against_one(scores, self.classes_.size)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row: the one with the largest score of shape "ovr"."""
+        scores = self._pair_scores(X)
+        if self.classes_.size > 2:
+            scores = one_against_one(scores, self.classes_.size)
+        return labels_from_scores(scores if self.classes_.size > 2 else scores.ravel(), self.classes_)
+
+    def _pair_scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        accept_sparse = False if self._is_precomputed else "csr"
+        X = validate_data(self, X, accept_sparse=accept_sparse, dtype="numeric", reset=False)
+        coefficients = pair_coefficients(self.dual_coef_, self.n_support_)
+        n_threads = thread_count(self.n_jobs)
+        return kernel_scores(
+            X, kernel_of(self), self.support_, self.support_vectors_, coefficients, self.intercept_, n_threads
+        )
+
+    def _without_bound(self, stop: Stop) -> Stop:
+        warnings.warn(
+            f"the kernel {self.kernel!r} is indefinite on these rows: the problem is not convex, there is no dual "
+            f"bound, and the fit ends at a stationary point, where the KKT violation is at most tol={stop.tol:g}. "
+            "Use a positive semi-definite kernel, such as 'rbf', for a certificate.",
+            UserWarning,
+            stacklevel=FRAMES_TO_CALLER + 1,
+        )
+        return Stop(stop.tol, stop.max_iter, stop.max_seconds, stop.target, "kkt")
+
+    def _hint_at_linear_svc(self, rows: Rows) -> None:
+        if isinstance(self.kernel, str) and self.kernel == "linear" and rows.n_rows >= max(_MANY_ROWS, rows.n_cols):
+            warnings.warn(
+                f"kernel='linear' on {rows.n_rows:,} rows works on a kernel matrix; softmargin.LinearSVC minimises the "
+                "same objective on the data themselves, much faster.",
+                UserWarning,
+                stacklevel=FRAMES_TO_CALLER + 1,
+            )
+
+    def _progress_lines(self, classes: np.ndarray, pairs: list[Pair], stop: Stop) -> list[ProgressLine]:
+        if not self.verbose:
+            return []
+        several = len(pairs) > 1
+        titles = [f"SVC {classes[p.first]} against {classes[p.second]}" if several else "SVC" for p in pairs]
+        goal = stop.tol if stop.rule == "relative_gap" else None
+        return [ProgressLine(title, goal, alone=not several) for title in titles]
+
+    def _store(self, results: list[Result]) -> None:
+        self.certificates_ = [result.certificate for result in results]
+        self.certificate_ = Certificate.combine(self.certificates_)
+        self.status_ = Status.worst(result.status for result in results)
+        self.fit_status_ = 0 if self.status_.reached_goal else 1
+        self.n_iter_ = np.array([result.counts["iterations"] for result in results], dtype=np.int32)
+        self.counts_ = {name: sum(result.counts[name] for result in results) for name in results[0].counts}
+        self.seconds_ = {name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds}
+        self.trace_: Any = [result.trace for result in results]
+        if len(results) == 1:
+            self.trace_ = self.trace_[0]
+
+    def _keep_state(self, results: list[Result], rows: Rows, pairs: list[Pair], setting: KernelSetting) -> None:
+        """What `warm_start` continues from: kept when it is asked for, or when the fit ended early."""
+        if self.warm_start or not self.status_.reached_goal:
+            self._state = (kernel_fingerprint(rows, pairs, setting), [result.state for result in results])
+        elif hasattr(self, "_state"):
+            del self._state
+
+    def _starts(self, rows: Rows, pairs: list[Pair], setting: KernelSetting, classes: np.ndarray) -> list[Any] | None:
+        if not self.warm_start or not hasattr(self, "dual_coef_") or not np.array_equal(self.classes_, classes):
+            return None
+        if hasattr(self, "_state") and self._state[0] == kernel_fingerprint(rows, pairs, setting):
+            states = self._state[1]
+            if [len(state.beta) if state else 0 for state in states] == [pair.index.size for pair in pairs]:
+                return states
+        if self.shape_fit_[0] != rows.n_rows:
+            return None
+        return [DualStart(beta) for beta in dual_variables(self, rows.n_rows, pairs)]
+
+
+def _nothing(pair: Pair) -> Solution:
+    return Solution(np.empty(0), 0.0, np.zeros(pair.index.size))
+
+
+def _support(
+    rows: Rows, codes: np.ndarray, pairs: list[Pair], solutions: list[Solution], *, precomputed: bool
+) -> dict[str, Any]:
+    """The fitted attributes that describe the decision function, in scikit-learn's shapes and signs."""
+    n_classes = pairs[-1].second + 1
+    coefficients = np.zeros((n_classes - 1, codes.size))
+    for pair, solution in zip(pairs, solutions, strict=True):
+        beta = solution.alpha * np.sign(pair.signed_weights)
+        own = codes[pair.index] == pair.first
+        coefficients[pair.second - 1, pair.index[own]] = beta[own]
+        coefficients[pair.first, pair.index[~own]] = beta[~own]
+    is_support = coefficients.any(axis=0)
+    support = np.concatenate([np.flatnonzero(is_support & (codes == c)) for c in range(n_classes)]).astype(np.int32)
+    return {
+        "support_": support,
+        "support_vectors_": np.empty((0, 0)) if precomputed else rows.take(support).native(),
+        "n_support_": np.bincount(codes[support], minlength=n_classes).astype(np.int32),
+        "dual_coef_": coefficients[:, support],
+        "intercept_": np.array([solution.b for solution in solutions]),
+    }
+
+
+def dual_variables(estimator: Any, n_rows: int, pairs: list[Pair]) -> list[np.ndarray]:
+    """The signed dual variables of each pair, from a model's `dual_coef_` and `support_`."""
+    coefficients = np.zeros((estimator.dual_coef_.shape[0], n_rows))
+    coefficients[:, estimator.support_] = estimator.dual_coef_
+    found = []
+    for pair in pairs:
+        own = pair.signed_weights < 0 if len(pairs) == 1 else pair.signed_weights > 0
+        found.append(np.where(own, coefficients[pair.second - 1, pair.index], coefficients[pair.first, pair.index]))
+    return found
+
+
+def checked_kernel(estimator: Any, rows: Rows, weights: np.ndarray) -> Kernel | None:
+    """The kernel that the parameters ask for; None is "precomputed". The weights are those of the rows."""
+    kernel = estimator.kernel
+    if callable(kernel):
+        return Custom(kernel)
+    validation.one_of(kernel, "kernel", KERNELS)
+    if kernel == "precomputed":
+        return None
+    if kernel == "linear":
+        return Linear()
+    gamma = _gamma(estimator.gamma, rows, weights)
+    coef0 = estimator.coef0
+    if isinstance(coef0, bool) or not isinstance(coef0, Real) or not math.isfinite(coef0):
+        raise SoftmarginError(f"coef0={coef0!r} must be a finite number.")
+    degree = estimator.degree
+    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
+        raise SoftmarginError(f"degree={degree!r} must be an integer of at least 0.")
+    return _named(kernel, gamma, int(degree), float(coef0))
+
+
+def _named(name: str, gamma: float, degree: int, coef0: float) -> Kernel:
+    choices: Mapping[str, Kernel] = {
+        "linear": Linear(),
+        "rbf": RBF(gamma),
+        "laplacian": Laplacian(gamma),
+        "poly": Polynomial(gamma, degree, coef0),
+        "sigmoid": Sigmoid(gamma, coef0),
+    }
+    return choices[name]
+
+
+def kernel_of(estimator: Any) -> Kernel | None:
+    """The kernel of a fitted model."""
+    if callable(estimator.kernel):
+        return Custom(estimator.kernel)
+    if estimator.kernel == "precomputed":
+        return None
+    return _named(estimator.kernel, float(estimator.gamma_), int(estimator.degree), float(estimator.coef0))
+
+
+def _gamma(gamma: Any, rows: Rows, weights: np.ndarray) -> float:
+    if isinstance(gamma, str):
+        validation.one_of(gamma, "gamma", ("scale", "auto"))
+        if gamma == "auto":
+            return 1.0 / rows.n_cols
+        variance = _variance(rows, weights)
+        return 1.0 / (rows.n_cols * variance) if variance > 0 else 1.0
+    if isinstance(gamma, bool) or not isinstance(gamma, Real) or not math.isfinite(gamma) or gamma <= 0:
+        raise SoftmarginError(
+            f"gamma={gamma!r} must be a positive, finite number, 'scale' or 'auto': a kernel with gamma <= 0 does not "
+            "tell rows apart."
+        )
+    return float(gamma)
+
+
+def _variance(rows: Rows, weights: np.ndarray) -> float:
+    """The variance of all entries of X, zeros that are not stored included; rows count as often as they weigh."""
+    n_entries = rows.n_cols * float(weights.sum())
+    mean = float(weights @ rows.dot(np.ones(rows.n_cols))) / n_entries
+    spread = stored = 0.0
+    for where, part in rows.blocks():
+        flat, share = part.flat, weights[where]
+        lengths = np.diff(flat.indptr) if flat.indptr.size else np.full(part.n_rows, part.n_cols)
+        entries = np.ravel(part.native()) if not flat.indptr.size else flat.values
+        spread += float(np.repeat(share, lengths) @ np.square(entries.astype(np.float64) - mean))
+        stored += float(share @ lengths)
+    return (spread + (n_entries - stored) * mean**2) / n_entries
+
+
+def _convergence_message(estimator: SVC, stop: Stop) -> str:
+    """What was reached, what it bounds, and what to change."""
+    certificate = estimator.certificate_
+    advice = {
+        Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
+        Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
+        Status.STALLED: "raise tol, scale the features, or lower C",
+        Status.UNCONFIRMED: "raise tol, scale the features, or lower C",
+    }[estimator.status_]
+    if stop.rule == "kkt":
+        reached = f"The KKT violation is {certificate.kkt_violation:.2g} (tol={stop.tol:g})."
+    else:
+        gap = certificate.relative_gap
+        reached = (
+            f"The relative duality gap is {gap:.2g} (tol={stop.tol:g}): the objective is at most "
+            f"{100 * max(gap, 0.0):.3g} % of its value above the optimum."
+        )
+    return (
+        f"{estimator.status_} {reached} To get closer, {advice}; warm_start=True and another fit continue from here. "
+        "Features on similar scales (StandardScaler) need fewer iterations."
+    )

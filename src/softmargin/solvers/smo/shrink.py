@@ -1,0 +1,121 @@
+"""Shrinking: variables at a bound that want to stay there are set aside, and the rest is a problem of the same form.
+
+A variable that is as large as it may be has no pair to go down with if its wish is above all wishes of those that may
+rise; one that is as small as it may be none to go up with if its wish is below all of those that may fall. What is set
+aside may still be wrong, so a solve never ends on a shrunk problem: f is made complete first (LIBSVM's gradient
+reconstruction), and the loop goes on with all variables.
+
+References: T. Joachims, Making Large-Scale SVM Learning Practical, 1999, Section 11.4; C.-C. Chang, C.-J. Lin, LIBSVM:
+A Library for Support Vector Machines, 2011, Section 5.1.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from softmargin.problems.base import DualQP
+from softmargin.solvers.smo.state import DualState
+
+# At least this share of the active variables must leave.
+_LEAST_SHARE = 0.1
+# f is made complete when the violation of the shrunk problem has fallen to this share of the last full one.
+_GOAL_SHARE = 0.1
+_SCRATCH_BYTES = 1 << 26  # for kernel rows while f is made complete
+
+
+@dataclass(frozen=True)
+class Part:
+    """The point of a shrunk problem: beta of all variables, f of the `active` ones, and their part of the matrix.
+
+    At the violation `goal` f is to be made complete. `parent` is the matrix that K is a part of; neither is pickled.
+    """
+
+    active: np.ndarray
+    beta: np.ndarray
+    f: np.ndarray
+    goal: float
+    K: Any = None
+    parent: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"K": None, "parent": None}
+
+    def of(self, problem: DualQP) -> "Part":
+        """The same with the matrix of this problem."""
+        if self.parent is problem.K:
+            return self
+        return replace(self, K=problem.K.narrow(self.active), parent=problem.K)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """What SMO keeps in a state's `block`: K's diagonal, and where the solve has come to on a shrunk problem.
+
+    The state itself is a point of the whole problem, whose f is right. `idle` counts slices in a row without progress
+    beyond rounding; `stuck_at` is the dual value at which no step was left.
+    """
+
+    diag: np.ndarray
+    part: Part | None = None
+    idle: int = 0
+    stuck_at: float = -np.inf
+
+
+def latest(state: DualState) -> tuple[np.ndarray, np.ndarray]:
+    """The current beta, and f, which is old for variables that are set aside."""
+    part = part_of(state)
+    if part is None:
+        return state.beta, state.f
+    f = state.f.copy()
+    f[part.active] = part.f
+    return part.beta, f
+
+
+def part_of(state: DualState) -> Part | None:
+    return state.block.part if isinstance(state.block, Scratch) else None
+
+
+def shrunk(problem: DualQP, state: DualState) -> DualState:
+    """The state with fewer active variables, or the same where it would not be worth it."""
+    part = part_of(state)
+    if part is None:
+        active, beta, f, K = np.arange(state.beta.size), state.beta, state.f, problem.K
+    else:
+        active, beta, f, K = part.active, part.beta, part.f, part.K
+    wish = problem.p[active] - f
+    may_rise, may_fall = (beta < problem.hi)[active], (beta > problem.lo)[active]
+    highest = np.max(wish, where=may_rise, initial=-np.inf)
+    lowest = np.min(wish, where=may_fall, initial=np.inf)
+    keep = (may_rise | (wish <= highest)) & (may_fall | (wish >= lowest)) | np.isin(active, state.pair)
+    stay = np.flatnonzero(keep)
+    if stay.size > (1.0 - _LEAST_SHARE) * active.size or 2 * stay.size * K.dtype.itemsize > K.max_bytes:
+        return state
+    n_cached = np.count_nonzero(K.lru.owner >= 0)
+    if n_cached * stay.size > state.iterations * (active.size - stay.size):
+        return state  # copying the rows would cost more than as many steps again could save
+    goal = _GOAL_SHARE * (highest - lowest) if part is None else part.goal
+    part = Part(active[stay], beta, f[stay], goal, K.narrow(stay), problem.K)
+    return replace(state, block=replace(state.block, part=part))
+
+
+def unshrunk(problem: DualQP, state: DualState) -> DualState:
+    """The state with all variables active again, and f complete."""
+    part = part_of(state)
+    if part is None:
+        return state
+    beta, f = latest(state)
+    aside = np.ones(beta.size, dtype=bool)
+    aside[part.active] = False
+    columns = np.flatnonzero(aside)
+    change = beta - state.beta
+    if np.count_nonzero(beta) < np.count_nonzero(change):  # summing anew is less work
+        change = beta
+        f[columns] = 0.0
+    moved = np.flatnonzero(change)
+    step = max(1, _SCRATCH_BYTES // (8 * beta.size))
+    for at in range(0, moved.size, step):
+        rows = moved[at : at + step]
+        f[columns] += change[rows] @ problem.K.rows(rows, columns)
+    scratch = replace(state.block, part=None)
+    return replace(state, beta=beta, f=f, block=scratch, unshrinkings=state.unshrinkings + 1)
