@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from softmargin.estimators.warnings import ConvergenceWarning
     from softmargin.io.svmlight import load_svmlight
     from softmargin.report.convergence import ConvergenceDisplay
+    from softmargin.report.margins import MarginDisplay
     from softmargin.solvers.cutting_plane.cpa import CPA
     from softmargin.solvers.cutting_plane.ocas import OCAS
     from softmargin.solvers.smo.block import BlockSMO
@@ -37,6 +38,7 @@ _HOME = {
     "BlockSMO": "softmargin.solvers.smo.block",
     "SMO": "softmargin.solvers.smo.smo",
     "ConvergenceDisplay": "softmargin.report.convergence",
+    "MarginDisplay": "softmargin.report.margins",
     "Certificate": "softmargin.core.result",
     "Status": "softmargin.core.status",
     "SoftmarginError": "softmargin.core.errors",
@@ -58,6 +60,7 @@ __all__ = [
     "BlockSMO",
     "SMO",
     "ConvergenceDisplay",
+    "MarginDisplay",
     "Certificate",
     "Status",
     "SoftmarginError",

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import shutil
 import subprocess
 import sys
 import warnings
@@ -18,11 +19,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from softmargin import CPA, OCAS, SGD, LinearSVC, ModelFileError, Pegasos, SoftmarginError, certify, load
-from softmargin.core.trace import Record
+from softmargin.core.trace import Record, Trace
 from softmargin.estimators.scoring import labels_from_scores, linear_scores
+from softmargin.estimators.svc import SVC
 from softmargin.io import model_file
 from softmargin.io.model_file import read_model, write_model
 from softmargin.io.record import TRACE, ModelRecord
+from softmargin.solvers.smo.block import BlockSMO
+from softmargin.solvers.smo.smo import SMO
 
 ARRAYS = ("coef_", "intercept_", "classes_", "dual_", "feature_names_in_")
 VALUES = ("certificate_", "certificates_", "status_", "n_iter_", "seconds_", "n_features_in_")
@@ -457,3 +461,337 @@ def test_a_record_of_weights_alone_is_a_model(path):
     arrays = {"coef_": np.ones((1, 2)), "intercept_": np.zeros(1), "classes_": np.array(["a", "b"])}
     write_model(path, ModelRecord("LinearSVC", {}, {}, arrays))
     assert load(str(path)).predict([[1.0, 1.0], [-1.0, 0.0]]).tolist() == ["b", "a"]
+
+
+# --- SVC ----------------------------------------------------------------------------------------------------------
+
+MATRICES = {
+    "float64": lambda X: X,
+    "float32": lambda X: X.astype(np.float32),
+    "integers": lambda X: np.round(10 * X).astype(np.int16),
+    "columns": np.asfortranarray,
+    "CSR": sp.csr_matrix,
+    "CSR float32": lambda X: sp.csr_array(X.astype(np.float32)),
+}
+
+
+def bits(value):
+    """What must come back: the content of arrays and matrices bit for bit, and everything else as it is shown."""
+    if sp.issparse(value):
+        return value.shape, bits(value.data), bits(value.indices), bits(value.indptr)
+    if isinstance(value, np.ndarray):
+        content = value.tolist() if value.dtype == object else np.ascontiguousarray(value).tobytes()
+        return value.dtype, value.shape, content
+    traces = value if isinstance(value, list) else [value]
+    return type(value), [list(trace) if isinstance(trace, Trace) else repr(trace) for trace in traces]
+
+
+def assert_same_svc(found, model):
+    assert type(found) is type(model)
+    public = {name for name in vars(model) if not name.startswith("_")}
+    assert {name for name in vars(found) if not name.startswith("_")} == public
+    for name in public - {"class_weight"}:
+        assert bits(getattr(found, name)) == bits(getattr(model, name)), name
+    assert found.class_weight == model.class_weight
+
+
+class TestSVC:
+    @pytest.mark.parametrize("data", ["binary", "three_classes"])
+    @pytest.mark.parametrize("make", MATRICES.values(), ids=MATRICES)
+    def test_data_of_every_type(self, path, request, data, make):
+        X, y = request.getfixturevalue(data)
+        X = make(X)
+        model = SVC(C=2.0).fit(X, y)
+        found = saved_and_loaded(model, path)
+        assert_same_svc(found, model)
+        assert found.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+        raw = path.read_bytes()
+        found.save(path)
+        assert path.read_bytes() == raw
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            np.array([-1, 5, 300], dtype=np.int16),
+            np.array(["a", "bb", "c"], dtype="<U7"),
+            np.array(["low", "middle", "ü"], dtype=object),
+            np.array([False, True, True]),
+        ],
+        ids=lambda names: str(names.dtype),
+    )
+    def test_labels(self, path, three_classes, names):
+        X, y = three_classes
+        model = SVC().fit(X, names[y])
+        found = saved_and_loaded(model, path)
+        assert_same_svc(found, model)
+        np.testing.assert_array_equal(found.predict(X), model.predict(X))
+
+    @pytest.mark.parametrize(
+        "params",
+        [
+            {"kernel": "linear", "C": np.float64(0.3), "gamma": "auto"},
+            {"kernel": "poly", "degree": np.int64(2), "coef0": 1, "gamma": 0.1},
+            {"kernel": "laplacian", "class_weight": {0: 0.5, 1: 2}, "decision_function_shape": "ovo"},
+            {"kernel": "sigmoid", "gamma": 0.01, "stopping": "kkt"},
+            {"solver": "smo", "working_set": "hybrid_maximum_gain", "shrinking": False, "cache_bytes": 1e6},
+            {"solver": SMO(rule="maximum_gain", eta=1e-7), "tol": 1e-2},
+            {"solver": BlockSMO(size=32), "class_weight": "balanced", "max_seconds": math.inf},
+            {"max_iter": 1, "tol": 1e-9},
+        ],
+        ids=str,
+    )
+    def test_parameters(self, path, three_classes, params):
+        X, y = three_classes
+        model = SVC(**params).fit(X, y)
+        found = saved_and_loaded(model, path)
+        assert found.get_params() == model.get_params()
+        assert found.certificates_ == model.certificates_ or np.isnan(model.certificate_.dual)
+        assert found.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+
+    def test_a_precomputed_kernel(self, path, three_classes):
+        X, y = three_classes
+        model = SVC(kernel="precomputed").fit(X @ X.T, y)
+        found = saved_and_loaded(model, path)
+        assert_same_svc(found, model)
+        assert found.decision_function(X[:9] @ X.T).tobytes() == model.decision_function(X[:9] @ X.T).tobytes()
+
+    def test_feature_names(self, path, binary):
+        X, y = binary
+        frame = pd.DataFrame(X, columns=[f"größe {j}" for j in range(X.shape[1])])
+        model = SVC().fit(frame, y)
+        assert_same_svc(saved_and_loaded(model, path), model)
+
+    def test_no_support_vectors(self, path, binary):
+        X, y = binary
+        model = SVC(max_seconds=1e-9).fit(X, y)
+        assert model.support_.size == 0
+        assert_same_svc(saved_and_loaded(model, path), model)
+        with pytest.raises(SoftmarginError, match="no support vectors"):
+            model.save(path, format="libsvm")
+
+    def test_what_cannot_be_saved(self, path, binary):
+        X, y = binary
+
+        class MySVC(SVC):
+            pass
+
+        class Mine(BlockSMO):
+            pass
+
+        for model, cause in (
+            (SVC(kernel=lambda X, Z: X @ Z.T), "precomputed.*pickle"),
+            (MySVC(), "MySVC"),
+            (SVC(solver=Mine()), "solver="),
+        ):
+            with pytest.raises(SoftmarginError, match=cause):
+                model.fit(X, y).save(path)
+        with pytest.raises(SoftmarginError, match="not the kernel of the fit"):
+            SVC().fit(X, y).set_params(kernel="precomputed").save(path)
+        with pytest.raises(SoftmarginError, match="'libsvm'"):
+            SVC().fit(X, y).save(path, format="liblinear")
+        with pytest.raises(SoftmarginError, match="'liblinear'"):
+            LinearSVC().fit(X, y).save(path, format="libsvm")
+        with pytest.raises(SoftmarginError, match="no training state"):
+            SVC(warm_start=True).fit(X, y).save(path, format="libsvm", include_training_state=True)
+        assert not path.exists()
+
+
+class TestContinuingSVC:
+    @pytest.mark.parametrize("solver", ["block", "smo"])
+    def test_the_state_comes_back(self, path, three_classes, solver):
+        X, y = three_classes
+        model = SVC(C=100.0, solver=solver, tol=1e-6, max_iter=2, warm_start=True).fit(X, y)
+        found = saved_and_loaded(model, path, include_training_state=True)
+        assert_same_svc(found, model)
+        assert found._state[0] == model._state[0]
+        for state, other in zip(model._state[1], found._state[1], strict=True):
+            for field in fields(state):
+                if field.compare:
+                    assert bits(getattr(other, field.name)) == bits(getattr(state, field.name)), field.name
+        found.set_params(max_iter=None).fit(X, y)
+        assert found.status_.reached_goal
+        assert found.certificate_.relative_gap <= 1e-6
+        for k, trace in enumerate(found.trace_):  # it began where the other stood
+            assert trace["dual"][0] >= model.trace_[k]["dual"][-1] * (1 - 1e-12)
+
+    def test_a_pair_with_nothing_to_solve(self, path, three_classes):
+        X, y = three_classes
+        weights = (y != 2).astype(float)
+        model = SVC(warm_start=True).fit(X, y, sample_weight=weights)
+        found = saved_and_loaded(model, path, include_training_state=True)
+        assert_same_svc(found, model)
+        assert [state is None for state in found._state[1]] == [False, True, True]
+
+    def test_from_a_file_without_the_state(self, path, binary):
+        X, y = binary
+        model = SVC(C=100.0, tol=1e-6, max_iter=2, warm_start=True).fit(X, y)
+        found = saved_and_loaded(model, path)
+        assert not hasattr(found, "_state")
+        found.set_params(max_iter=None).fit(X, y)
+        assert found.certificate_.relative_gap <= 1e-6
+
+
+SVC_LIES = {
+    "unknown status": change_value("status_", to="PERFECT"),
+    "too few certificates": change_value("certificates_", to=[]),
+    "counts in words": change_value("counts_", "iterations", to="many"),
+    "a list of counts": change_value("counts_", to=[1]),
+    "no counts": drop("counts_"),
+    "no rows": drop("support_"),
+    "no iterations": drop("n_iter_"),
+    "a status of the fit in words": change_value("fit_status_", to="good"),
+    "a shape with three lengths": change_value("shape_fit_", to=[200, 8, 1]),
+    "a shape in words": change_value("shape_fit_", to=["200", 8]),
+    "another number of features in the shape": change_value("shape_fit_", to=[200, 9]),
+    "fewer rows than support vectors come from": change_value("shape_fit_", to=[1, 8]),
+    "rows before the first": change_array("support_", lambda a: a - 10**6),
+    "another number of features": change_value("n_features_in_", to=9),
+    "features without end": change_value("n_features_in_", to=10**30),
+    "features in halves": change_value("n_features_in_", to=8.0),
+    "no number of features": drop("n_features_in_"),
+    "gamma in words": change_value("gamma_", to="scale"),
+    "no gamma": drop("gamma_"),
+    "vectors of no class": change_array("n_support_", lambda a: a + 1),
+    "less than no vectors": change_array("n_support_", lambda a: a - np.int32([10**6, -(10**6), 0])),
+    "another type of indices": change_array("support_vectors_.indices", lambda a: a.astype(np.int16)),
+    "an index beyond the end": change_array("support_vectors_.indices", lambda a: a + 8),
+    "an index before the beginning": change_array("support_vectors_.indices", lambda a: a - 8),
+    "bounds that fall": change_array("support_vectors_.indptr", lambda a: a[::-1]),
+    "bounds that begin late": change_array("support_vectors_.indptr", lambda a: np.maximum(a, 3)),
+    "bounds that end early": change_array("support_vectors_.indptr", lambda a: np.minimum(a, 3)),
+    "bounds too few": change_array("support_vectors_.indptr", lambda a: a[:-1]),
+    "fewer entries": change_array("support_vectors_.data", lambda a: a[:-1]),
+    "text as entries": change_array("support_vectors_.data", lambda a: a.astype(str)),
+    "half of a sparse matrix": drop("support_vectors_.indptr"),
+    "dense vectors too": lambda record: record.arrays.update(
+        support_vectors_=np.ones((record.arrays["dual_coef_"].shape[1], 8))
+    ),
+    "no vectors": lambda record: [drop(f"support_vectors_.{part}")(record) for part in ("data", "indices", "indptr")],
+    "fewer coefficients": change_array("dual_coef_", lambda a: a[:, :-1]),
+    "coefficients of more classes": change_array("dual_coef_", lambda a: np.vstack([a, a])),
+    "more pairs": change_array("intercept_", lambda a: np.append(a, 0.0)),
+    "the state of another solver": change_value("state", "type", to="PlaneState"),
+    "a pair beyond the end": change_value(*FIRST, "pair", to=[0, 10**6]),
+    "a pair before the beginning": change_value(*FIRST, "pair", to=[-2, 0]),
+    "a pair of three": change_value(*FIRST, "pair", to=[0, 1, 2]),
+    "a pair in words": change_value(*FIRST, "pair", to=["0", 1]),
+    "no pair": change_value(*FIRST, "pair", to=None),
+    "scratch": change_value(*FIRST, "block", to=None),
+    "variables without outputs": change_array("state.0.f", lambda a: a[:-1]),
+    "arrays without numbers": change_value(*FIRST, to=None),
+    "numbers without arrays": lambda record: [drop(f"state.1.{part}")(record) for part in ("beta", "f")],
+}
+
+
+@pytest.fixture(scope="module")
+def unfinished_svc(tmp_path_factory, three_classes):
+    """The record of a model of three classes on CSR data with its training state."""
+    folder = tmp_path_factory.mktemp("unfinished_svc")
+    X, y = three_classes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        SVC(warm_start=True).fit(sp.csr_matrix(X), y).save(folder / "m", include_training_state=True)
+    return folder / "m"
+
+
+class TestLiesAboutSVC:
+    @pytest.mark.parametrize("lie", SVC_LIES.values(), ids=SVC_LIES)
+    def test_each_is_found(self, path, unfinished_svc, monkeypatch, lie):
+        record = read_model(unfinished_svc)
+        lie(record)
+        with monkeypatch.context() as patch:
+            patch.setattr(model_file, "check_layout", lambda *_: None)
+            write_model(path, record)
+        with pytest.raises(ModelFileError, match=str(path)):
+            load(path)
+
+    @pytest.mark.parametrize(
+        ("params", "cause"),
+        [
+            ({"D": 1.0}, "'D'"),
+            ({"kernel": "magic"}, "'magic' is unknown"),
+            ({"kernel": ["rbf"]}, "rbf"),
+            ({"kernel": "precomputed"}, "precomputed"),
+            ({"kernel": "poly", "degree": "three"}, "degree='three'"),
+            ({"kernel": "poly", "coef0": None}, "coef0=None"),
+            ({"kernel": "poly", "degree": math.inf}, "degree=inf"),
+            ({"solver": model_file.Named("SMO", {"rule": "best"})}, "best"),
+            ({"solver": model_file.Named("SMO", {"block": "ten"})}, "SMO"),
+            ({"solver": model_file.Named("BlockSMO", {"code": "x"})}, "'code'"),
+        ],
+    )
+    def test_parameters(self, path, unfinished_svc, params, cause):
+        write_model(path, replace(read_model(unfinished_svc), params=params))
+        with pytest.raises(ModelFileError, match=cause):
+            load(path)
+
+    @given(data=st.data())
+    def test_anything_in_the_place_of_anything(self, unfinished_svc, data):
+        record = read_model(unfinished_svc)
+        record = replace(record, params=mutate(record.params, data), values=mutate(record.values, data))
+        other = unfinished_svc.with_name("mutant")
+        if not isinstance(record.params, dict) or not isinstance(record.values, dict):
+            return
+        write_model(other, record)
+        with suppress(ModelFileError):
+            found = load(other).set_params(n_jobs=None)  # prediction looks at no other that could be wrong
+            assert found.predict(np.ones((2, 8))).shape == (2,)
+
+
+class TestLibsvm:
+    @pytest.mark.parametrize(
+        "params", [{}, {"kernel": "linear"}, {"kernel": "poly", "coef0": 1.0}, {"kernel": "sigmoid"}], ids=str
+    )
+    @pytest.mark.parametrize("data", ["binary", "three_classes"])
+    def test_there_and_back(self, path, request, data, params):
+        X, y = request.getfixturevalue(data)
+        model = SVC(**params).fit(X, 3 * y - 2)
+        found = saved_and_loaded(model, path, format="libsvm")
+        for name in ("dual_coef_", "intercept_", "n_support_", "classes_", "support_vectors_", "gamma_"):
+            assert bits(getattr(found, name)) == bits(getattr(model, name)), name
+        assert found.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+
+    def test_nothing_is_claimed_that_the_file_does_not_say(self, path, three_classes):
+        X, y = three_classes
+        model = SVC(C=3.0).fit(sp.csr_matrix(X), y)
+        found = saved_and_loaded(model, path, format="libsvm")
+        assert len(found.certificates_) == 3
+        assert np.isnan([found.certificate_.primal, found.certificate_.dual, found.certificate_.relative_gap]).all()
+        absent = {"status_", "trace_", "n_iter_", "seconds_", "counts_", "fit_status_", "class_weight_"}
+        assert not absent & vars(found).keys()
+        assert found.support_.size == 0
+        again = saved_and_loaded(found, path)
+        assert_same_svc(again, found)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+    @pytest.mark.skipif(not shutil.which("svm-predict"), reason="LIBSVM's programs are not installed")
+    @pytest.mark.parametrize("data", ["binary", "three_classes"])
+    def test_its_program_predicts_the_same(self, path, request, data, make_noisy):
+        X, y = request.getfixturevalue(data)
+        new = make_noisy(n=500, seed=7)[0]
+        model = SVC(C=10.0).fit(X, y)
+        model.save(path, format="libsvm")
+        lines = ("0 " + " ".join(f"{j}:{value!r}" for j, value in enumerate(row, 1)) for row in new.tolist())
+        path.with_name("data").write_text("\n".join(lines) + "\n")
+        command = ["svm-predict", path.with_name("data"), path, path.with_name("out")]
+        subprocess.run(command, check=True, capture_output=True)
+        clear = np.ones(len(new), dtype=bool)
+        if data == "three_classes":  # without three classes of one vote each
+            clear = np.round(model.decision_function(new)).max(axis=1) == 2
+        assert clear.mean() > 0.9
+        theirs = np.loadtxt(path.with_name("out"), dtype=int)
+        np.testing.assert_array_equal(theirs[clear], model.predict(new)[clear])
+
+    def test_it_can_be_trained_again(self, path, binary):
+        X, y = binary
+        found = saved_and_loaded(SVC().fit(X, y), path, format="libsvm")
+        found.set_params(warm_start=True).fit(X, y)
+        assert found.certificate_.relative_gap <= 1e-3
+
+    def test_words_as_labels_and_other_kernels(self, path, binary):
+        X, y = binary
+        with pytest.raises(SoftmarginError, match="integers"):
+            SVC().fit(X, np.array(["no", "yes"])[y]).save(path, format="libsvm")
+        with pytest.raises(SoftmarginError, match="laplacian"):
+            SVC(kernel="laplacian").fit(X, y).save(path, format="libsvm")
+        assert not path.exists()

@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from queue import SimpleQueue
 from typing import Any
 
@@ -234,8 +235,6 @@ class _BlasGuard:
     def enter(self) -> None:
         with self._lock:
             if self._users == 0:
-                import scipy.linalg.blas  # noqa: F401  SciPy's BLAS is another one, and must be loaded to be found
-
                 _release_blas_control()
                 self._limits = _limit_blas()
             self._users += 1
@@ -250,11 +249,18 @@ class _BlasGuard:
                 _release_blas_control()
 
 
+@cache
+def _blas_controller() -> Any:
+    """What sets the threads of the BLAS libraries; looking for these takes milliseconds, so it is done once."""
+    import scipy.linalg.blas  # noqa: F401  SciPy's BLAS is another one, and must be loaded to be found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 def _limit_blas() -> Any:
     """One BLAS thread: for the process, or for this thread where the library has a pool for each."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1, user_api="blas")
+    return _blas_controller().limit(limits=1, user_api="blas")
 
 
 def limit_blas_of_this_thread() -> None:

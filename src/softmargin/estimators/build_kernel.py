@@ -14,6 +14,7 @@ from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers
 from softmargin.core.trace import Clock, Observer, Trace
+from softmargin.data.convert import thinned
 from softmargin.data.rows import Rows
 from softmargin.estimators.validation import one_of
 from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
@@ -202,6 +203,8 @@ def solve_pairs(
     """
     cancel = cancel or Cancel()
     clock = Clock()
+    if setting.kernel is not None and not isinstance(setting.kernel, Custom):
+        rows = thinned(rows, workers)
     small = max(pair.index.size for pair in pairs) <= _SMALL
     single = stop.tol >= SINGLE_TOL and not small and setting.fits_single(rows)
     dtypes: list[Any] = [np.float32, np.float64] if single else [np.float64]

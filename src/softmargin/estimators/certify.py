@@ -1,23 +1,34 @@
 """Judging a fitted model again, also one that another library trained."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from sklearn.svm import SVC as SklearnSVC
 from sklearn.svm import LinearSVC as SklearnLinearSVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution
 from softmargin.core.stopping import Stop
-from softmargin.core.threads import Workers, one_blas_thread
+from softmargin.core.threads import Workers, one_blas_thread, thread_count
 from softmargin.data.convert import as_rows
+from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.build import LinearSetting, linear_solver, solve_all
+from softmargin.estimators.build_kernel import KernelSetting, Pair, pairs_of
 from softmargin.estimators.linear_svc import LinearSVC, linear_setting
+from softmargin.estimators.svc import KERNELS, SVC, dual_variables, kernel_of
+from softmargin.kernels.cached import CachedRows
+from softmargin.kernels.matrix import DirectRows, KernelRows
+from softmargin.kernels.precomputed import PrecomputedRows
+from softmargin.problems.certificate import KernelJudge
 
 # A model without a dual vector gets one from a solve of our own, to this relative gap.
 WITNESS_TOL = 1e-6
 WITNESS_MAX_ITER = 5000
+# Rows that differ by at most this share of their length are the same; text files round numbers.
+_SAME_ROW = 1e-6
 
 
 def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
@@ -25,26 +36,44 @@ def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Certif
 
     Parameters
     ----------
-    estimator : a fitted softmargin.LinearSVC, or scikit-learn's LinearSVC(loss="hinge")
+    estimator : a fitted softmargin.LinearSVC or SVC, or scikit-learn's LinearSVC(loss="hinge") or SVC
     X, y, sample_weight
-        What it was trained on, rows in the same order.
+        What it was trained on, rows in the same order; for a precomputed kernel X is the kernel matrix.
 
     Returns
     -------
     Certificate
-        Computed from the data and the model's weights; for several sub-problems the sums and the worst relative gap.
-        The dual vector is the model's own if it has one; for another library's model a solver finds one first (the
-        bound is checked independently of it).
+        Computed from the data and the model's weights, or support vectors and their coefficients; for several
+        sub-problems the sums and the worst relative gap. The dual vector is the model's own if it has one; for another
+        library's linear model a solver finds one first (the bound is checked independently of it). Where the kernel is
+        indefinite there is no bound: dual and gap are nan.
     """
-    setting = _setting_of(estimator)
+    if isinstance(estimator, SVC | SklearnSVC):
+        return _certify_kernel(estimator, X, y, sample_weight)
+    return _certify_linear(estimator, X, y, sample_weight)
+
+
+def _checked(estimator: Any, X: Any, y: Any, accept_sparse: Any = "csr") -> tuple[Any, np.ndarray, np.ndarray]:
+    """X, the classes, and for each row the position of its class."""
     check_is_fitted(estimator)
-    X, y = validate_data(estimator, X, y, reset=False, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
+    X, y = validate_data(
+        estimator, X, y, reset=False, accept_sparse=accept_sparse, dtype="numeric", accept_large_sparse=True
+    )
     classes, codes = validation.class_labels(y)
     if not np.array_equal(classes, estimator.classes_):
         raise SoftmarginError(
             f"y has the classes {classes.tolist()}, the model {estimator.classes_.tolist()}: "
             "certify a model on the data it was trained on."
         )
+    return X, classes, codes
+
+
+# --- linear models ------------------------------------------------------------------------------------------------
+
+
+def _certify_linear(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    setting = _setting_of(estimator)
+    X, classes, codes = _checked(estimator, X, y)
     coef = np.atleast_2d(estimator.coef_)
     targets = validation.signed_weights(
         classes, codes, estimator.class_weight, sample_weight, rest_unweighted=isinstance(estimator, SklearnLinearSVC)
@@ -66,8 +95,8 @@ def _setting_of(estimator: Any) -> LinearSetting:
         return linear_setting(estimator)
     if not isinstance(estimator, SklearnLinearSVC):
         raise SoftmarginError(
-            f"certify() does not know {type(estimator).__name__}: it judges softmargin.LinearSVC and "
-            "scikit-learn's LinearSVC(loss='hinge'). For a pipeline give its last step and the transformed X."
+            f"certify() does not know {type(estimator).__name__}: it judges softmargin.LinearSVC and SVC, and "
+            "scikit-learn's LinearSVC(loss='hinge') and SVC. For a pipeline give its last step and the transformed X."
         )
     if estimator.loss != "hinge" or estimator.penalty != "l2" or estimator.multi_class != "ovr":
         raise SoftmarginError(
@@ -86,3 +115,127 @@ def _dual_vectors(estimator: Any, setting: LinearSetting, rows: Any, targets: li
     stop = Stop(tol=WITNESS_TOL, max_iter=WITNESS_MAX_ITER)
     results = solve_all(linear_solver("auto"), setting, rows, targets, stop, n_threads=1)
     return [result.solution.alpha for result in results]
+
+
+# --- kernel models ------------------------------------------------------------------------------------------------
+
+
+def _certify_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    """One pair of classes after the other, with kernel values in double precision."""
+    is_precomputed = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
+    X, classes, codes = _checked(estimator, X, y, accept_sparse=False if is_precomputed else "csr")
+    model = _plain_model(estimator)
+    base = validation.row_weights(sample_weight, codes.size)
+    factors = getattr(estimator, "class_weight_", None)  # those of the fit; an imported model has none
+    if factors is None:
+        factors = validation.class_weights(estimator.class_weight, classes, codes, base)
+    weights = base * factors[codes]
+    validation.two_classes_left(codes, weights)
+    with one_blas_thread():
+        workers = Workers(thread_count(getattr(estimator, "n_jobs", None)))
+        try:
+            rows = as_rows(X, workers)
+            if is_precomputed:
+                validation.kernel_matrix(rows.native())
+            model.support_ = _support_rows(estimator, rows, codes, base)
+            pairs = pairs_of(codes, classes.size, weights)
+            setting = KernelSetting(float(estimator.C), kernel_of(model))
+            is_convex = setting.looks_convex(rows)
+            parts = [
+                _judge(setting, rows, pair, workers, is_convex=is_convex)(Solution(np.empty(0), float(b), alpha))
+                for pair, b, alpha in zip(pairs, estimator.intercept_, _alphas(model, pairs, codes.size), strict=True)
+                if pair.index.size
+            ]
+        finally:
+            workers.close()
+    return Certificate.combine(parts)
+
+
+def _plain_model(estimator: Any) -> SimpleNamespace:
+    """Kernel and coefficients under the names that our own models have for them."""
+    name = "gamma_" if isinstance(estimator, SVC) else "_gamma"
+    if not hasattr(estimator, name):
+        raise SoftmarginError(
+            f"this {type(estimator).__name__} does not tell which gamma it was trained with (it has no {name!r}): "
+            "certify() judges softmargin.SVC and scikit-learn's SVC."
+        )
+    if not callable(estimator.kernel):
+        validation.one_of(estimator.kernel, "kernel", KERNELS)
+    coefficients = as_rows(estimator.dual_coef_)  # scikit-learn keeps them sparse if X was
+    return SimpleNamespace(
+        kernel=estimator.kernel,
+        gamma_=getattr(estimator, name),
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+        dual_coef_=coefficients.densified(np.arange(coefficients.n_rows), np.float64),
+    )
+
+
+def _support_rows(estimator: Any, rows: Rows, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Where the support vectors stand among the rows."""
+    found, owners = estimator.support_, np.repeat(np.arange(estimator.n_support_.size), estimator.n_support_)
+    vectors = as_rows(estimator.support_vectors_)  # none if the kernel is precomputed
+    if found.size < owners.size:  # an imported model does not tell
+        return _matched(vectors, owners, rows, codes)
+    n_trained = estimator.shape_fit_[0]
+    if n_trained != rows.n_rows:
+        raise SoftmarginError(
+            f"the model was trained on {n_trained} rows, but X has {rows.n_rows}: certify a model on the rows it was "
+            "trained on, in the same order."
+        )
+    candidates = [found]
+    kept = np.flatnonzero(weights)
+    if vectors.n_rows and found.max(initial=-1) < kept.size:
+        candidates.append(kept[found])  # LIBSVM within scikit-learn counts without the rows of weight zero
+    for index in candidates:
+        same_classes = np.array_equal(codes[index], owners)
+        if same_classes and (not vectors.n_rows or _are_same(rows.take(index), vectors)):
+            return index
+    raise SoftmarginError(
+        "the support vectors of the model are not the rows that X and y have in their places: certify a model on the "
+        "rows it was trained on, in the same order and with the same weights."
+    )
+
+
+def _probe(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """A number for each row, dense or sparse, and how far those of equal rows may be apart."""
+    probe = np.random.default_rng(0).uniform(0.5, 1.5, rows.n_cols)
+    return rows.dot(probe), _SAME_ROW * np.sqrt(rows.sq_norms() * (probe @ probe))
+
+
+def _are_same(first: Rows, second: Rows) -> bool:
+    (numbers, slack), (others, _) = _probe(first), _probe(second)
+    return bool((np.abs(numbers - others) <= slack).all())
+
+
+def _matched(vectors: Rows, owners: np.ndarray, rows: Rows, codes: np.ndarray) -> np.ndarray:
+    """Rows that equal the support vectors and are of their classes, each of them once."""
+    (wanted, slack), (numbers, _) = _probe(vectors), _probe(rows)
+    index = np.empty(owners.size, dtype=np.int64)
+    left = iter(np.lexsort((numbers, codes)).tolist())
+    for k in np.lexsort((wanted, owners)).tolist():
+        lowest = (owners[k], wanted[k] - slack[k])
+        row = next((row for row in left if (codes[row], numbers[row]) >= lowest), None)
+        if row is None or (codes[row], numbers[row]) > (owners[k], wanted[k] + slack[k]):
+            raise SoftmarginError(
+                "some support vectors of the model are not among the rows of their class: certify a model on the rows "
+                "it was trained on, with as many digits."
+            )
+        index[k] = row
+    return index
+
+
+def _alphas(model: Any, pairs: list[Pair], n_rows: int) -> list[np.ndarray]:
+    betas = dual_variables(model, n_rows, pairs)
+    return [beta * np.sign(pair.signed_weights) for beta, pair in zip(betas, pairs, strict=True)]
+
+
+def _judge(setting: KernelSetting, rows: Rows, pair: Pair, workers: Workers, *, is_convex: bool) -> KernelJudge:
+    """The judge of a pair, over kernel rows that are computed block by block and not kept."""
+    source: KernelRows
+    if setting.kernel is None:
+        source = PrecomputedRows(rows.native(), pair.index)
+    else:
+        source = DirectRows(rows.take(pair.index), setting.kernel, np.float64, workers)
+    two_rows = 2.0 * source.n * source.dtype.itemsize
+    return KernelJudge(CachedRows(source, two_rows, workers), pair.signed_weights, setting.C, is_convex)

@@ -6,9 +6,9 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers, one_blas_thread
-from softmargin.data.convert import as_rows
+from softmargin.data.convert import as_rows, thinned
 from softmargin.kernels.expansion import expansion
-from softmargin.kernels.functions import Kernel
+from softmargin.kernels.functions import Custom, Kernel
 
 
 def pair_coefficients(dual_coef: np.ndarray, n_support: np.ndarray) -> np.ndarray:
@@ -51,6 +51,8 @@ def kernel_scores(
     vectors = as_rows(support_vectors)
     if rows.n_cols != vectors.n_cols:
         raise SoftmarginError(f"X has {rows.n_cols} features, but the model was trained on {vectors.n_cols}.")
+    if not isinstance(kernel, Custom):
+        vectors = thinned(vectors)
     single = rows.flat.values.dtype == np.float32 and vectors.flat.values.dtype == np.float32
     with one_blas_thread():
         workers = Workers(n_threads)

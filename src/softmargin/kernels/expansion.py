@@ -9,7 +9,7 @@ from softmargin.data.rows import Rows
 from softmargin.kernels.functions import Custom, Kernel
 from softmargin.kernels.matrix import Side, centre_of, tiles_of
 
-_BLOCK = 64  # new rows at a time
+_BLOCK = 256  # new rows at a time
 
 
 def expansion(

@@ -174,7 +174,7 @@ class SubgradientSolver(ABC):
     def measure(self, problem: RowProblem, state: SubgradientState) -> Measure:
         violation = (state.primal - state.dual) / problem.scale if problem.scale > 0 else 0.0
         spent = state.visits >= state.last_visit
-        return Measure(state.primal, state.dual, problem.scale, violation, spent)
+        return Measure(state.primal, state.dual, problem.scale, violation, spent=spent)
 
     def counts(self, state: SubgradientState) -> dict[str, int]:
         return {"iterations": state.iterations, "passes": state.passes, "visits": state.visits}
