@@ -1,6 +1,7 @@
 """A storage of one's own: matrices that lie one above the other, such as a folder of .npy files, never joined."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -58,6 +59,9 @@ class StackedRows:
             mine = np.flatnonzero((index >= where.start) & (index < where.stop))
             rows[mine] = part.take(index[mine] - where.start).native()
         return as_rows(rows)
+
+    def densified(self, index: np.ndarray, dtype: Any) -> np.ndarray:
+        return self.take(index).densified(np.arange(len(index)), dtype)
 
     def cross(self, other: Rows) -> np.ndarray:
         return np.concatenate([part.cross(other) for part in self._parts])
