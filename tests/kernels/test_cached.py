@@ -190,7 +190,8 @@ class TestNarrow:
         assert (part.hits, part.misses, part.n_evaluations) == (0, 0, 0)
         np.testing.assert_array_equal(part.slab[part.fetch(index_of(1, 2))], exact[[1, 2]])
         assert (part.hits, part.misses) == (1, 1)
-        assert part.n_evaluations == index.size and store.n_evaluations == 4 * N + index.size
+        assert part.n_evaluations == index.size
+        assert store.n_evaluations == 4 * N + index.size
         part.slab[:] = np.nan
         check_slab(store, K)  # a copy
 

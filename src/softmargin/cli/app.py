@@ -7,12 +7,14 @@ from typing import Annotated, Any
 import typer
 
 import softmargin
+from softmargin.cli import options as train_options
 from softmargin.cli.output import reporting_errors
 
 app = typer.Typer(
-    help="Train linear support vector machines exactly, with proof: every model carries a certificate of how far "
-    "it can be from the optimum.\n\n"
+    help="Train support vector machines exactly, with proof: every model carries a certificate of how far it can be "
+    "from the optimum.\n\n"
     "  softmargin train a9a.svm a9a.model -C 1\n\n"
+    "  softmargin train a9a.svm a9a.rbf -C 1 --kernel rbf --gamma 0.05\n\n"
     "  softmargin predict a9a.model a9a.t predictions.txt\n\n"
     "DATA is svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), .npz, .npy, .csv or .parquet. Exit codes: 0 done, "
     "1 error, 2 wrong usage, 3 stopped before the tolerance was reached.",
@@ -30,6 +32,32 @@ class SolverName(StrEnum):
     cpa = "cpa"
     pegasos = "pegasos"
     sgd = "sgd"
+    block = "block"
+    smo = "smo"
+
+
+class KernelName(StrEnum):
+    linear = "linear"
+    rbf = "rbf"
+    poly = "poly"
+    sigmoid = "sigmoid"
+    laplacian = "laplacian"
+
+
+class WorkingSet(StrEnum):
+    auto = "auto"
+    most_violating_pair = "most_violating_pair"
+    second_order = "second_order"
+    maximum_gain = "maximum_gain"
+    hybrid_maximum_gain = "hybrid_maximum_gain"
+    gain_one_row = "gain_one_row"
+    gain_all_cached = "gain_all_cached"
+    decomposition = "decomposition"
+
+
+class StopRule(StrEnum):
+    gap = "gap"
+    kkt = "kkt"
 
 
 class ValueType(StrEnum):
@@ -79,10 +107,46 @@ def train(
         float | None,
         typer.Option("-C", "-c", metavar="C", help="Weight of the sum of losses.  [default: 1]", show_default=False),
     ] = None,
-    solver: Annotated[SolverName | None, typer.Option(help="Algorithm.  [default: auto]", show_default=False)] = None,
+    kernel: Annotated[
+        KernelName | None, typer.Option(help="Train a kernel model.  [default: a linear model]", show_default=False)
+    ] = None,
+    gamma: Annotated[
+        str | None,
+        typer.Option(
+            parser=train_options.gamma,
+            metavar="scale|auto|NUMBER",
+            help="Of the kernel; auto is 1 / features.  [default: scale]",
+            show_default=False,
+        ),
+    ] = None,
+    degree: Annotated[int | None, typer.Option(help="Of the kernel poly.  [default: 3]", show_default=False)] = None,
+    coef0: Annotated[
+        float | None, typer.Option(help="Of the kernels poly and sigmoid.  [default: 0]", show_default=False)
+    ] = None,
+    solver: Annotated[
+        SolverName | None,
+        typer.Option(help="Algorithm; block and smo are for kernels.  [default: auto]", show_default=False),
+    ] = None,
+    working_set: Annotated[
+        WorkingSet | None, typer.Option(help="How smo chooses its pair.  [default: auto]", show_default=False)
+    ] = None,
+    no_shrinking: Annotated[bool, typer.Option("--no-shrinking", help="smo sets no variables aside.")] = False,
+    cache_bytes: Annotated[
+        str | None,
+        typer.Option(
+            parser=train_options.n_bytes,
+            metavar="BYTES",
+            help="Memory for kernel values, such as 500M or 2G.  [default: a quarter of what is free]",
+            show_default=False,
+        ),
+    ] = None,
     tol: Annotated[
         float | None,
         typer.Option(help="Stop at this relative duality gap.  [default: 0.001]", show_default=False),
+    ] = None,
+    stopping: Annotated[
+        StopRule | None,
+        typer.Option(help="kkt: --tol is LIBSVM's, on the KKT violation.  [default: gap]", show_default=False),
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.", show_default=False)] = None,
     max_iter: Annotated[int | None, typer.Option(help="Stop after so many iterations.", show_default=False)] = None,
@@ -112,12 +176,17 @@ def train(
 
     Ctrl-C stops early: the best model so far is saved with its certificate, and --resume goes on from there.
     """
-    from softmargin.cli import training
-    from softmargin.cli.data import DataOptions
-
-    given: dict[str, Any] = {
+    named: dict[str, Any] = {
         "C": C,
-        "solver": None if solver is None else solver.value,
+        "kernel": kernel and kernel.value,
+        "gamma": gamma,
+        "degree": degree,
+        "coef0": coef0,
+        "solver": solver and solver.value,
+        "working_set": working_set and working_set.value,
+        "shrinking": False if no_shrinking else None,
+        "cache_bytes": cache_bytes,
+        "stopping": stopping and stopping.value,
         "tol": tol,
         "max_seconds": max_seconds,
         "max_iter": max_iter,
@@ -127,6 +196,12 @@ def train(
         "intercept": "penalised" if penalised_intercept else None,
         "random_state": seed,
     }
+    given = {name: value for name, value in named.items() if value is not None}
+    if not resume:
+        train_options.check(given, given.get("kernel"))
+    from softmargin.cli import training
+    from softmargin.cli.data import DataOptions
+
     options = DataOptions(label, index_base.value, n_features, dtype.value, jobs)
     training.train(data, model, options, given, resume=resume, quiet=quiet, as_json=json)
 
@@ -177,7 +252,9 @@ def certify(
     data: Data,
     C: Annotated[
         float | None,
-        typer.Option("-C", "-c", metavar="C", help="For LIBLINEAR's models, which do not tell.", show_default=False),
+        typer.Option(
+            "-C", "-c", metavar="C", help="For models of LIBLINEAR and LIBSVM, which do not tell.", show_default=False
+        ),
     ] = None,
     label: Label = None,
     index_base: Base = IndexBase.auto,

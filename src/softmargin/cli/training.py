@@ -1,29 +1,35 @@
 """`softmargin train`."""
 
+import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
 
+from softmargin.cli import options as train_options
 from softmargin.cli import output
 from softmargin.cli.data import DataOptions, read_labelled
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
 from softmargin.estimators.linear_svc import LinearSVC
 from softmargin.estimators.persistence import load
+from softmargin.estimators.svc import SVC
 from softmargin.estimators.warnings import ConvergenceWarning
 
 # What may be changed when a stopped fit goes on; everything else is the model's.
-LIMITS = ("C", "tol", "max_seconds", "max_iter", "n_jobs")
+LIMITS = ("C", "tol", "max_seconds", "max_iter", "n_jobs", "cache_bytes")
+# A dual variable this close to its bound, as a share of it, lies on it.
+AT_BOUND = 1e-9
 
 
 def train(
     data: Path, model: Path, options: DataOptions, given: dict[str, Any], *, resume: bool, quiet: bool, as_json: bool
 ) -> None:
-    given = {name: value for name, value in given.items() if value is not None}
-    estimator = _resumed(model) if resume else LinearSVC()
+    estimator = _resumed(model, given) if resume else SVC() if "kernel" in given else LinearSVC()
     if not model.parent.is_dir():
         raise SoftmarginError(f"{model.parent} is not a folder: the model could not be written there.")
     n_features = estimator.n_features_in_ if resume else None
@@ -34,8 +40,7 @@ def train(
         _check_unchanged(estimator, given)
     estimator.set_params(**given, verbose=int(output.is_watched() and not quiet and not as_json))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says the same
+        with _warnings_as_notes(as_json):
             estimator.fit(X, y)
     except KeyboardInterrupt:
         if getattr(estimator, "status_", None) is not Status.INTERRUPTED:
@@ -50,22 +55,39 @@ def train(
         further = (
             "--solver ocas gets to the optimum." if spent else "The same command with --resume goes on from there."
         )
-        output.note(
-            f"{estimator.status_} The model was saved to {model} with what is proven: a relative gap of "
-            f"{estimator.certificate_.relative_gap:.2g}. {further}"
-        )
+        certificate = estimator.certificate_
+        proven = f"with what is proven: a relative gap of {certificate.relative_gap:.2g}"
+        if math.isnan(certificate.relative_gap) or getattr(estimator, "stopping", "gap") == "kkt":
+            proven = f"with a KKT violation of {certificate.kkt_violation:.2g}"
+        output.note(f"{estimator.status_} The model was saved to {model} {proven}. {further}")
     if not done:
         raise typer.Exit(output.STOPPED_EARLY)
 
 
-def _resumed(model: Path) -> LinearSVC:
+@contextmanager
+def _warnings_as_notes(as_json: bool) -> Iterator[None]:
+    """What the estimator has to say, without the line of code that says it."""
+
+    def show(message: Any, *where: Any) -> None:
+        if not as_json:
+            output.note(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says the same
+        warnings.showwarning = show
+        yield
+
+
+def _resumed(model: Path, given: dict[str, Any]) -> Any:
     estimator = load(model)
+    train_options.check(given, getattr(estimator, "kernel", None))
     if not hasattr(estimator, "_state"):
         raise SoftmarginError(f"{model} was not stopped early: there is nothing to resume. Train it anew.")
     return estimator.set_params(warm_start=True, max_seconds=None, max_iter=None)
 
 
-def _check_unchanged(estimator: LinearSVC, given: dict[str, Any]) -> None:
+def _check_unchanged(estimator: Any, given: dict[str, Any]) -> None:
     for name in given.keys() - set(LIMITS):
         own = getattr(estimator, name)
         if given[name] != own:
@@ -92,18 +114,33 @@ def _class_weight(text: str, y: np.ndarray) -> Any:
     return weights
 
 
-def _summary(estimator: LinearSVC, X: Any, model: Path) -> dict[str, Any]:
+def _summary(estimator: Any, X: Any, model: Path) -> dict[str, Any]:
     certificate = estimator.certificate_
+    is_kernel = isinstance(estimator, SVC)
     return {
         "model": str(model),
         "status": estimator.status_.name,
         "rows": X.shape[0],
         "features": X.shape[1],
         "classes": estimator.classes_.tolist(),
-        "iterations": estimator.n_iter_,
+        **(_kernel_summary(estimator) if is_kernel else {"iterations": estimator.n_iter_}),
         "seconds": estimator.seconds_["total"],
         "primal": certificate.primal,
         "dual": certificate.dual,
         "relative_gap": certificate.relative_gap,
+        **({"kkt_violation": certificate.kkt_violation} if is_kernel else {}),
         "tol": estimator.tol,
+    }
+
+
+def _kernel_summary(estimator: SVC) -> dict[str, Any]:
+    bounds = estimator.C * np.repeat(estimator.class_weight_, estimator.n_support_)
+    is_bounded = (np.abs(estimator.dual_coef_) >= (1.0 - AT_BOUND) * bounds).any(axis=0)
+    return {
+        "kernel": estimator.kernel,
+        **({} if estimator.kernel == "linear" else {"gamma": estimator.gamma_}),
+        "support_vectors": estimator.support_.size,
+        "bounded": int(np.count_nonzero(is_bounded)),
+        "iterations": estimator.counts_["iterations"],
+        "kernel_evaluations": estimator.counts_["kernel_evaluations"],
     }

@@ -121,7 +121,7 @@ class KernelSetting:
         """Whether kernel values stay in the range of float32."""
         if self.kernel is None or isinstance(self.kernel, Custom):
             return False
-        largest = float(np.abs(self.kernel.diagonal(rows.sq_norms())).max(initial=0.0))
+        largest = float(np.abs(self.kernel.diagonal(rows)).max(initial=0.0))
         return _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]
 
     def looks_convex(self, rows: Rows) -> bool:

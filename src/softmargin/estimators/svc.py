@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from numbers import Integral, Real
 from typing import Any
@@ -461,16 +461,23 @@ def _gamma(gamma: Any, rows: Rows, weights: np.ndarray) -> float:
 
 def _variance(rows: Rows, weights: np.ndarray) -> float:
     """The variance of all entries of X, zeros that are not stored included; rows count as often as they weigh."""
-    n_entries = rows.n_cols * float(weights.sum())
-    mean = float(weights @ rows.dot(np.ones(rows.n_cols))) / n_entries
+    total = rows.n_cols * float(weights.sum())
+    mean = sum(float(share @ entries) for share, entries in _entries(rows, weights)) / total
     spread = stored = 0.0
+    for share, entries in _entries(rows, weights):
+        spread += float(share @ np.square(entries - mean))
+        stored += float(share.sum())
+    return (spread + (total - stored) * mean**2) / total
+
+
+def _entries(rows: Rows, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """All stored entries, block by block, with the weight of the row that each is in."""
     for where, part in rows.blocks():
-        flat, share = part.flat, weights[where]
-        lengths = np.diff(flat.indptr) if flat.indptr.size else np.full(part.n_rows, part.n_cols)
-        entries = np.ravel(part.native()) if not flat.indptr.size else flat.values
-        spread += float(np.repeat(share, lengths) @ np.square(entries.astype(np.float64) - mean))
-        stored += float(share @ lengths)
-    return (spread + (n_entries - stored) * mean**2) / n_entries
+        flat = part.flat
+        if flat.indptr.size:
+            yield np.repeat(weights[where], np.diff(flat.indptr)), flat.values.astype(np.float64)
+        else:
+            yield np.repeat(weights[where], part.n_cols), part.native().astype(np.float64).ravel()
 
 
 def _convergence_message(estimator: SVC, stop: Stop) -> str:

@@ -96,14 +96,20 @@ def tanh(tile, scale, shift):
 def put(tile, out, slots, at):
     """out[slots[i], at + j] = tile[i, j]."""
     for i in range(tile.shape[0]):
-        out[slots[i]][at : at + tile.shape[1]] = tile[i]
+        row = tile[i]
+        to = out[slots[i]][at : at + row.size]
+        for j in range(row.size):
+            to[j] = row[j]
 
 
 @compiled
 def move(slab, places, out, slots, at):
     """out[slots[k], at + j] = slab[places[k], j]."""
     for k in range(slots.size):
-        out[slots[k]][at : at + slab.shape[1]] = slab[places[k]]
+        row = slab[places[k]]
+        to = out[slots[k]][at : at + row.size]
+        for j in range(row.size):
+            to[j] = row[j]
 
 
 @compiled
@@ -122,7 +128,8 @@ def sparse_dots(values, indices, indptr, lo, hi, block, out):
     """out[i - lo, b] = x_i . z_b for sparse rows lo <= i < hi; the rows z_b are the columns of `block`."""
     for i in range(lo, hi):
         to = out[i - lo]
-        to[:] = 0
+        for b in range(to.size):
+            to[b] = 0
         p, end = indptr[i], indptr[i + 1]
         while p + 1 < end:
             x0, z0, x1, z1 = values[p], block[indices[p]], values[p + 1], block[indices[p + 1]]
@@ -140,7 +147,8 @@ def sparse_l1(values, indices, indptr, lo, hi, block, lengths, out):
     """out[i - lo, b] = |x_i - z_b|_1 for sparse rows; `lengths` are |z_b|_1."""
     for i in range(lo, hi):
         to = out[i - lo]
-        to[:] = lengths
+        for b in range(to.size):
+            to[b] = lengths[b]
         for p in range(indptr[i], indptr[i + 1]):
             x, z = values[p], block[indices[p]]
             for b in range(to.size):
@@ -152,7 +160,8 @@ def dense_l1(rows, lo, hi, block, out):
     """out[i - lo, b] = |x_i - z_b|_1 for dense rows; the rows z_b are the columns of `block`."""
     for i in range(lo, hi):
         to = out[i - lo]
-        to[:] = 0
+        for b in range(to.size):
+            to[b] = 0
         for k in range(rows.shape[1]):
             x, z = rows[i, k], block[k]
             for b in range(to.size):

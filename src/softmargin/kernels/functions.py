@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.data.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,8 @@ class Linear:
     name: ClassVar[str] = "linear"
     is_convex: ClassVar[bool] = True
 
-    def diagonal(self, sq_norms: np.ndarray) -> np.ndarray:
-        return sq_norms.copy()
+    def diagonal(self, rows: Rows) -> np.ndarray:
+        return rows.sq_norms()
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class RBF:
     name: ClassVar[str] = "rbf"
     is_convex: ClassVar[bool] = True
 
-    def diagonal(self, sq_norms: np.ndarray) -> np.ndarray:
-        return np.ones_like(sq_norms)
+    def diagonal(self, rows: Rows) -> np.ndarray:
+        return np.ones(rows.n_rows)
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class Laplacian:
     name: ClassVar[str] = "laplacian"
     is_convex: ClassVar[bool] = True
 
-    def diagonal(self, sq_norms: np.ndarray) -> np.ndarray:
-        return np.ones_like(sq_norms)
+    def diagonal(self, rows: Rows) -> np.ndarray:
+        return np.ones(rows.n_rows)
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class Polynomial:
     def is_convex(self) -> bool:
         return self.coef0 >= 0.0  # a polynomial of a kernel with coefficients of at least zero
 
-    def diagonal(self, sq_norms: np.ndarray) -> np.ndarray:
-        return (self.gamma * sq_norms + self.coef0) ** self.degree
+    def diagonal(self, rows: Rows) -> np.ndarray:
+        return (self.gamma * rows.sq_norms() + self.coef0) ** self.degree
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Sigmoid:
     name: ClassVar[str] = "sigmoid"
     is_convex: ClassVar[bool] = False
 
-    def diagonal(self, sq_norms: np.ndarray) -> np.ndarray:
-        return np.tanh(self.gamma * sq_norms + self.coef0)
+    def diagonal(self, rows: Rows) -> np.ndarray:
+        return np.tanh(self.gamma * rows.sq_norms() + self.coef0)
 
 
 @dataclass(frozen=True)

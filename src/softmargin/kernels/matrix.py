@@ -152,7 +152,10 @@ def centre_of(rows: Rows, kernel: Kernel) -> np.ndarray | None:
     """A point amid dense rows, to shift them by: their mean. None where that is of no use."""
     if not isinstance(kernel, RBF | Laplacian) or rows.flat.indptr.size > 0 or rows.n_rows == 0:
         return None
-    return rows.t_dot(np.full(rows.n_rows, 1.0 / rows.n_rows))
+    total = np.zeros(rows.n_cols)
+    for _, part in rows.blocks():
+        total += part.native().sum(axis=0, dtype=np.float64)
+    return total / rows.n_rows
 
 
 def tiles_of(n: int) -> list[tuple[int, int]]:
@@ -264,7 +267,7 @@ class DirectRows:
         if isinstance(self.kernel, Custom):
             parts = np.array_split(np.arange(self.n), max(1, self.n // _LEFT))
             return np.concatenate([self.rows(part, part).diagonal() for part in parts]).astype(np.float64)
-        return self.kernel.diagonal(self.side.rows.sq_norms())
+        return self.kernel.diagonal(self.side.rows)
 
     def rows(self, index: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         right = self.side if columns is None else self.side.take(columns)

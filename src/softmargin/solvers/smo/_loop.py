@@ -141,10 +141,10 @@ def pair_steps(
                 top = move(wish, slab[0], slab[0], 0.0, up, 1.0)
             uses_gain = rule >= MAXIMUM_GAIN and pair[0] >= 0 and not is_plain
             if uses_gain and rule != MAXIMUM_GAIN:
-                is_free = 0  # how many of the last pair are off their bounds
+                n_free = 0  # of the last pair, that are off their bounds
                 for b in pair:
-                    is_free += min(up[b], down[b]) > eta * (up[b] + down[b])
-                uses_gain = is_free > 0
+                    n_free += min(up[b], down[b]) > eta * (up[b] + down[b])
+                uses_gain = n_free > 0
             if uses_gain:
                 if slot_of[pair[0]] < 0 or slot_of[pair[1]] < 0:
                     return NEED_ROWS, made, gain

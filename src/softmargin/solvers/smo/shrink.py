@@ -89,7 +89,8 @@ def shrunk(problem: DualQP, state: DualState) -> DualState:
     lowest = np.min(wish, where=may_fall, initial=np.inf)
     keep = (may_rise | (wish <= highest)) & (may_fall | (wish >= lowest)) | np.isin(active, state.pair)
     stay = np.flatnonzero(keep)
-    if stay.size > (1.0 - _LEAST_SHARE) * active.size or 2 * stay.size * K.dtype.itemsize > K.max_bytes:
+    fits = 2 <= stay.size <= K.max_bytes / (2 * K.dtype.itemsize)
+    if not fits or stay.size > (1.0 - _LEAST_SHARE) * active.size:
         return state
     n_cached = np.count_nonzero(K.lru.owner >= 0)
     if n_cached * stay.size > state.iterations * (active.size - stay.size):

@@ -107,7 +107,7 @@ class SMO:
         if part is not None:
             beta, _ = latest(start)
             if np.array_equal(repaired(beta, problem), beta):
-                return replace(start, block=replace(start.block, part=part.of(problem), diag=diag), is_stalled=False)
+                return replace(start, block=Scratch(diag, part.of(problem)), is_stalled=False)
             start = replace(start, beta=beta, block=None)
         return replace(first_state(problem, start), block=Scratch(diag))
 
@@ -132,7 +132,8 @@ class SMO:
         return state.counts()
 
     def solution(self, problem: DualQP, state: DualState) -> Solution:
-        return problem.solution(*latest(state))
+        whole = unshrunk(problem, state)
+        return problem.solution(whole.beta, whole.f)
 
     def is_stalled(self, state: DualState) -> bool:
         return state.is_stalled
@@ -159,7 +160,7 @@ class SMO:
         least = _LEAST_CURVATURE * float(diag.max(initial=0.0)) or 1.0
 
         steps, made, gain, pair_steps = self._steps(state, K, size), 0, 0.0, 0
-        hits, misses = K.hits, K.misses
+        hits, misses, uses = K.hits, K.misses, -int(K.lru.clock[0])
         code = _loop.NEED_ROWS
         while code == _loop.NEED_ROWS and (made == 0 or K.misses - misses < _SLICE_MISSES):
             problem.workers.check()
@@ -173,8 +174,10 @@ class SMO:
             if code == _loop.NEED_ROWS:
                 rows = chosen if chosen[0] >= 0 else pair
                 K.fetch(rows[rows >= 0])
+                uses -= 1
+        uses += int(K.lru.clock[0])  # the clock advances with each use of a row, and with each fetch
         misses = K.misses - misses
-        K.hits = hits + max(0, size * made - misses)
+        K.hits = max(hits, hits + uses - misses)
         if part is not None:
             problem.K.hits += K.hits - hits
             problem.K.misses += misses

@@ -1,0 +1,70 @@
+"""Which options of `train` go together; and numbers as people write them. Nothing heavy is imported."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import typer
+
+SOLVERS = {"linear": ("auto", "ocas", "cpa", "pegasos", "sgd"), "kernel": ("auto", "block", "smo")}
+LINEAR_ONLY = ("fit_intercept", "intercept", "random_state")
+KERNEL_ONLY = ("kernel", "gamma", "degree", "coef0", "cache_bytes", "working_set", "shrinking", "stopping")
+# Of those parameters that belong to some kernels only.
+PARAMETERS_OF = {
+    "linear": (),
+    "rbf": ("gamma",),
+    "laplacian": ("gamma",),
+    "poly": ("gamma", "degree", "coef0"),
+    "sigmoid": ("gamma", "coef0"),
+}
+NAMES = {
+    "fit_intercept": "--no-intercept",
+    "intercept": "--penalised-intercept",
+    "random_state": "--seed",
+    "shrinking": "--no-shrinking",
+}
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def check(given: Mapping[str, Any], kernel: str | None) -> None:
+    """Refuse options that mean nothing for a model with this kernel, or for a linear one if it is None."""
+    if kernel is None:
+        _refuse(given, KERNEL_ONLY, "it is for kernel models, which --kernel trains.")
+    else:
+        _refuse(given, LINEAR_ONLY, "it is for linear models, which are trained without --kernel.")
+        others = {name for names in PARAMETERS_OF.values() for name in names} - set(PARAMETERS_OF.get(kernel, ()))
+        _refuse(given, others, f"the kernel {kernel} has no such parameter.")
+    family = "linear" if kernel is None else "kernel"
+    solver = given.get("solver", "auto")
+    if solver not in SOLVERS[family]:
+        raise typer.BadParameter(
+            f"{solver} is not for {family} models: choose one of {', '.join(SOLVERS[family])}.", param_hint="--solver"
+        )
+
+
+def _refuse(given: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
+    for name in given:
+        if name in names:
+            raise typer.BadParameter(reason, param_hint=NAMES.get(name, "--" + name.replace("_", "-")))
+
+
+def gamma(text: str) -> Any:
+    if text in ("scale", "auto"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither scale nor auto nor a number.") from None
+
+
+def n_bytes(text: str) -> float:
+    """A number, with K, M, G or T behind it for powers of 1024."""
+    match = re.fullmatch(r"([0-9.]+(?:e[0-9]+)?)([KMGT]?)B?", text.strip(), re.IGNORECASE)
+    try:
+        found = float(match[1]) * UNITS[match[2].upper()] if match else math.nan
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise typer.BadParameter(f"{text!r} is not a number of bytes, such as 500M or 2G.")
+    return found
