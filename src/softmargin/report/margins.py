@@ -62,7 +62,7 @@ class MarginDisplay:
         X, y : what it was trained on, rows in the same order
         sample_weight : the weights it was trained with, if any: without them bounded rows cannot be told from free ones
         pair : two labels, needed for an SVC of more than two classes: whose problem is shown
-        bins : number of bins, or their edges
+        bins : number of bins, their edges, or the name of a rule of NumPy's, such as "auto"
         ax : matplotlib axes, default: a new figure
         """
         if not hasattr(estimator, "classes_"):
@@ -96,7 +96,7 @@ class MarginDisplay:
         self.counts_ = {name: int(np.count_nonzero(kind)) for name, kind in zip(COLORS, kinds, strict=True)}
         ax.hist(
             [self.margins[kind] for kind in kinds],
-            bins=self._edges(bins) if np.ndim(bins) == 0 else bins,
+            bins=bins if isinstance(bins, str) or np.ndim(bins) else self._edges(bins),
             stacked=True,
             color=list(COLORS.values()),
             label=[f"{name}: {count:,}" for name, count in self.counts_.items()],
