@@ -109,7 +109,7 @@ class RowStore:
         by_use = known[np.argsort(-self.lru.stamp[self.lru.slot_of[index[known]]], kind="stable")][: part.capacity]
         slots, _ = part.lru.place(by_use)
         for slot, row in zip(slots.tolist(), index[by_use].tolist(), strict=True):
-            np.take(self.slab[self.lru.slot_of[row]], index, out=part.slab[slot])
+            np.take(self.slab[self.lru.slot_of[row]], index, out=part.slab[slot], mode="clip")
         part.lru.stamp[slots] = self.lru.stamp[self.lru.slot_of[index[by_use]]]
         part.lru.clock[0] = self.lru.clock[0]
         return part

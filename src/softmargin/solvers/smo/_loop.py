@@ -123,7 +123,7 @@ def raise_and_lower(i, j, amount, beta, lo, hi, up, down):
 
 @compiled
 def pair_steps(
-    rule, eta, least, steps, slab, slot_of, owner, stamp, clock, diag, lo, hi, beta, wish, up, down, pair, chosen
+    rule, eta, least, steps, slab, slot_of, stamp, clock, owner, diag, lo, hi, beta, wish, up, down, pair, chosen
 ):
     """Up to `steps` pair steps; changes beta, wish, up, down, and `pair`, the last working set.
 

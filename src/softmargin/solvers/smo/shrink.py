@@ -21,6 +21,8 @@ from softmargin.solvers.smo.state import DualState
 _LEAST_SHARE = 0.1
 # f is made complete when the violation of the shrunk problem has fallen to this share of the last full one.
 _GOAL_SHARE = 0.1
+# What an entry of a kernel row costs to copy and to compute, beside the passes of a step over it.
+_COPY_COST, _ROW_COST = 4.0, 8.0
 _SCRATCH_BYTES = 1 << 26  # for kernel rows while f is made complete
 
 
@@ -92,12 +94,24 @@ def shrunk(problem: DualQP, state: DualState) -> DualState:
     fits = 2 <= stay.size <= K.max_bytes / (2 * K.dtype.itemsize)
     if not fits or stay.size > (1.0 - _LEAST_SHARE) * active.size:
         return state
-    n_cached = np.count_nonzero(K.lru.owner >= 0)
-    if n_cached * stay.size > state.iterations * (active.size - stay.size):
-        return state  # copying the rows would cost more than as many steps again could save
+    if not _pays(problem, state, K, active.size, stay.size):
+        return state
     goal = _GOAL_SHARE * (highest - lowest) if part is None else part.goal
     part = Part(active[stay], beta, f[stay], goal, K.narrow(stay), problem.K)
     return replace(state, block=replace(state.block, part=part))
+
+
+def _pays(problem: DualQP, state: DualState, K: Any, n_active: int, n_stay: int) -> bool:
+    """Whether as many steps again as were made so far save more than shrinking costs, in entries of kernel rows.
+
+    It costs copying the rows in the cache, and computing rows to make f complete in the end. A step saves its passes
+    over what is set aside, and computing that for rows that are not cached.
+    """
+    n_cached, n_support = np.count_nonzero(K.lru.owner >= 0), np.count_nonzero(state.beta)
+    costs = _COPY_COST * n_cached * n_stay + _ROW_COST * n_support * (problem.p.size - n_stay)
+    uses = problem.K.hits + problem.K.misses
+    rows_per_step = 0.0 if K.capacity == K.n else 2.0 * problem.K.misses / max(1, uses)
+    return bool(costs < state.iterations * (n_active - n_stay) * (1.0 + _ROW_COST * rows_per_step))
 
 
 def unshrunk(problem: DualQP, state: DualState) -> DualState:

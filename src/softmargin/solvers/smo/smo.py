@@ -140,51 +140,25 @@ class SMO:
 
     def _slice(self, problem: DualQP, state: DualState) -> tuple[DualState, bool]:
         """Some pair steps, on the part of the problem that is active; and whether there is none left to make."""
-        from softmargin.solvers.smo import _loop
-
         scratch, part = state.block, part_of(state)
         active = slice(None) if part is None else part.active
         K, whole, f = (problem.K, state.beta, state.f) if part is None else (part.K, part.beta, part.f)
-        p, lo, hi, diag = problem.p[active], problem.lo[active], problem.hi[active], scratch.diag[active]
+        p, lo, hi = problem.p[active], problem.lo[active], problem.hi[active]
         whole = whole.copy()
         beta, wish = whole[active], p - f
-        up, down = hi - beta, beta - lo
         pair = np.array(state.pair, dtype=np.int64)
         if part is not None:
             pair = np.where(pair >= 0, np.searchsorted(part.active, pair), -1)
-        arrays = (lo, hi, beta, wish, up, down)
-        store = (K.slab, K.lru.slot_of, K.lru.owner, K.lru.stamp, K.lru.clock)
-        is_set = self.rule == "decomposition"
-        size = min(self.block, K.capacity) if is_set else 2
-        chosen = np.full(size, -1, dtype=np.int64)
-        least = _LEAST_CURVATURE * float(diag.max(initial=0.0)) or 1.0
-
-        steps, made, gain, pair_steps = self._steps(state, K, size), 0, 0.0, 0
-        hits, misses, uses = K.hits, K.misses, -int(K.lru.clock[0])
-        code = _loop.NEED_ROWS
-        while code == _loop.NEED_ROWS and (made == 0 or K.misses - misses < _SLICE_MISSES):
-            problem.workers.check()
-            if is_set:
-                code, n, g, inner = _loop.set_steps(steps - made, *store[:2], *store[3:], *arrays, chosen)
-            else:
-                options = (RULES[self.rule], self.eta, least, steps - made)
-                code, n, g = _loop.pair_steps(*options, *store, diag, *arrays, pair, chosen)
-                inner = n
-            made, gain, pair_steps = made + n, gain + g, pair_steps + inner
-            if code == _loop.NEED_ROWS:
-                rows = chosen if chosen[0] >= 0 else pair
-                K.fetch(rows[rows >= 0])
-                uses -= 1
-        uses += int(K.lru.clock[0])  # the clock advances with each use of a row, and with each fetch
-        misses = K.misses - misses
-        K.hits = max(hits, hits + uses - misses)
+        arrays = (lo, hi, beta, wish, hi - beta, beta - lo)
+        hits, misses = K.hits, K.misses
+        done = self._run_loop(problem, K, self._steps(state, K), scratch.diag[active], arrays, pair)
         if part is not None:
             problem.K.hits += K.hits - hits
-            problem.K.misses += misses
+            problem.K.misses += K.misses - misses
 
         f = p - wish
         whole[active] = beta
-        idle = scratch.idle + 1 if gain <= _ROUNDING * abs(float(problem.p @ whole)) else 0
+        idle = scratch.idle + 1 if done.gain <= _ROUNDING * abs(float(problem.p @ whole)) else 0
         if part is None:
             state, scratch = replace(state, beta=whole, f=f), replace(scratch, idle=idle)
         else:
@@ -192,16 +166,49 @@ class SMO:
             scratch = replace(scratch, part=replace(part, beta=whole, f=f), idle=idle)
         after = replace(
             state,
-            iterations=state.iterations + made,
-            pair_steps=state.pair_steps + pair_steps,
+            iterations=state.iterations + done.steps,
+            pair_steps=state.pair_steps + done.pair_steps,
             pair=(int(pair[0]), int(pair[1])),
             block=scratch,
         )
-        return after, code == _loop.STUCK or idle >= _IDLE_SLICES
+        return after, done.is_stuck or idle >= _IDLE_SLICES
 
-    def _steps(self, state: DualState, K: Any, size: int) -> int:
+    def _run_loop(
+        self, problem: DualQP, K: Any, steps: int, diag: np.ndarray, arrays: tuple[np.ndarray, ...], pair: np.ndarray
+    ) -> "_Done":
+        """The compiled loop, and the rows that it asks for; changes the arrays and the pair, counts hits."""
+        from softmargin.solvers.smo import _loop
+
+        lru = K.lru
+        store = (K.slab, lru.slot_of, lru.stamp, lru.clock)
+        chosen = np.full(self._set_size(K), -1, dtype=np.int64)
+        least = _LEAST_CURVATURE * float(diag.max(initial=0.0)) or 1.0
+        made, gain, pair_steps = 0, 0.0, 0
+        hits, misses, uses = K.hits, K.misses, -int(lru.clock[0])
+        code = _loop.NEED_ROWS
+        while code == _loop.NEED_ROWS and (made == 0 or K.misses - misses < _SLICE_MISSES):
+            problem.workers.check()
+            if self.rule == "decomposition":
+                code, n, g, inner = _loop.set_steps(steps - made, *store, *arrays, chosen)
+            else:
+                rule = (RULES[self.rule], self.eta, least, steps - made)
+                code, n, g = _loop.pair_steps(*rule, *store, lru.owner, diag, *arrays, pair, chosen)
+                inner = n
+            made, gain, pair_steps = made + n, gain + g, pair_steps + inner
+            if code == _loop.NEED_ROWS:
+                rows = chosen if chosen[0] >= 0 else pair
+                K.fetch(rows[rows >= 0])
+                uses -= 1
+        uses += int(lru.clock[0])  # the clock advances with each use of a row, and with each fetch
+        K.hits = hits + max(0, uses - (K.misses - misses))
+        return _Done(made, pair_steps, gain, code == _loop.STUCK)
+
+    def _set_size(self, K: Any) -> int:
+        return min(self.block, K.capacity) if self.rule == "decomposition" else 2
+
+    def _steps(self, state: DualState, K: Any) -> int:
         """How many steps to make before the loop looks again."""
-        passes = max(1, int(np.count_nonzero(K.lru.owner >= 0))) if self.rule == "gain_all_cached" else size
+        passes = int(np.count_nonzero(K.lru.owner >= 0)) if self.rule == "gain_all_cached" else self._set_size(K)
         enough = max(1, 2 * _SLICE_WORK // (2 + passes) // max(1, K.n))
         return min(self.slice_steps, max(_FIRST_STEPS, int(_SHARE * state.iterations)), enough)
 
@@ -218,6 +225,16 @@ class SMO:
             return False
         value = STOP_RULES[self.stopping]
         return value(problem.measure(*latest(state))) <= self.tol < value(self.measure(problem, state))
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What a slice has done: steps of the rule and pair steps within them, and their gain."""
+
+    steps: int
+    pair_steps: int
+    gain: float
+    is_stuck: bool
 
 
 def _settled(problem: DualQP, state: DualState) -> DualState:
