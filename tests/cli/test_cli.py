@@ -10,33 +10,9 @@ import time
 
 import numpy as np
 import pytest
-from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_iris
-from sklearn.preprocessing import StandardScaler
-from typer.testing import CliRunner
+from sklearn.datasets import load_iris
 
 import softmargin
-from softmargin.cli.app import app
-
-
-@pytest.fixture
-def run():
-    runner = CliRunner()
-
-    def invoke(*arguments, code=0):
-        result = runner.invoke(app, [str(argument) for argument in arguments])
-        assert result.exit_code == code, result.output
-        return result
-
-    return invoke
-
-
-@pytest.fixture
-def cancer(tmp_path):
-    X, y = load_breast_cancer(return_X_y=True)
-    X = StandardScaler().fit_transform(X)
-    path = tmp_path / "cancer.svm"
-    dump_svmlight_file(X, np.where(y, 1, -1), str(path), zero_based=False)
-    return path
 
 
 def program(*arguments, **options):
@@ -225,6 +201,10 @@ def test_help_predict_and_info_import_little(cancer, tmp_path):
     assert imported("info", model) in ("['scipy', 'numpy']", "['numpy']")
     (tmp_path / "few.svm").write_text("".join(cancer.read_text().splitlines(keepends=True)[:99]))
     assert imported("predict", model, tmp_path / "few.svm", tmp_path / "out") == "['scipy', 'numpy']"
+    assert program("train", tmp_path / "few.svm", model, "--kernel", "rbf").returncode == 0
+    assert imported("train", "--help") == "[]"
+    assert imported("info", model) in ("['scipy', 'numpy']", "['numpy']")
+    assert imported("predict", model, tmp_path / "few.svm", tmp_path / "out") == "['numba', 'scipy', 'numpy']"
 
 
 def test_without_the_extra_the_program_says_what_to_install():
@@ -235,7 +215,8 @@ def test_without_the_extra_the_program_says_what_to_install():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
-def test_ctrl_c_on_a_terminal_saves_the_best_model_so_far(tmp_path):
+@pytest.mark.parametrize("kernel", [[], ["--kernel", "rbf", "--solver", "smo"]], ids=["linear", "kernel"])
+def test_ctrl_c_on_a_terminal_saves_the_best_model_so_far(tmp_path, kernel):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 200))
     y = np.where(X[:, 0] + 2 * rng.standard_normal(3000) > 0, 1, -1)
@@ -244,6 +225,7 @@ def test_ctrl_c_on_a_terminal_saves_the_best_model_so_far(tmp_path):
     master, slave = pty.openpty()
     command = [sys.executable, "-c", "from softmargin.cli.main import main; main()"]
     command += ["train", str(tmp_path / "hard.npz"), str(model), "-C", "100", "--tol", "1e-12", "--jobs", "1"]
+    command += kernel
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, start_new_session=True)
     os.close(slave)
     seen = b""

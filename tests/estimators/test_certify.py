@@ -5,10 +5,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
+from sklearn.svm import SVC as SklearnSVC
 from sklearn.svm import LinearSVC as SklearnLinearSVC
+from sklearn.svm import NuSVC
 
-from softmargin import Certificate, LinearSVC, SoftmarginError, certify
+from softmargin import SVC, Certificate, LinearSVC, SoftmarginError, certify, load
 
 
 def liblinear(**options):
@@ -106,11 +107,11 @@ class TestRefusals:
         with pytest.raises(SoftmarginError, match="multi_class='crammer_singer'"):
             certify(model, X, y)
 
-    @pytest.mark.parametrize(
-        "other", [SVC(kernel="linear"), LogisticRegression(), object()], ids=lambda m: type(m).__name__
-    )
+    @pytest.mark.parametrize("other", [NuSVC(), LogisticRegression(), object()], ids=lambda m: type(m).__name__)
     def test_other_estimators(self, binary, other):
-        with pytest.raises(SoftmarginError, match=rf"does not know {type(other).__name__}: it judges"):
+        with pytest.raises(
+            SoftmarginError, match=rf"does not know {type(other).__name__}: it judges .*LinearSVC and SVC"
+        ):
             certify(other, *binary)
 
     @pytest.mark.parametrize("model", [LinearSVC(), liblinear()], ids=["softmargin", "scikit-learn"])
@@ -266,3 +267,209 @@ def test_certify_does_not_change_the_model_or_the_data(binary):
     np.testing.assert_array_equal(X, data)
     for name, value in before.items():
         np.testing.assert_array_equal(getattr(model, name), value)
+
+
+# --- kernel models -------------------------------------------------------------------------------------------------
+
+
+def products(X, Z):
+    return np.asarray(X @ Z.T)
+
+
+def libsvm(**options):
+    """scikit-learn's SVC, trained until it is quiet."""
+    return SklearnSVC(**{"tol": 1e-7, **options})
+
+
+KERNELS = [
+    {},
+    {"kernel": "linear", "C": 0.3},
+    {"gamma": "auto", "C": 5.0},
+    {"kernel": "poly", "degree": 2, "gamma": 0.2, "coef0": 1.0},
+    {"kernel": products},
+    {"class_weight": {0: 3.0, 1: 0.5}},
+    {"class_weight": "balanced"},
+]
+
+
+def kernel_values(model, X):
+    """K(X, X) as the formula of the kernel says."""
+    if callable(model.kernel) or model.kernel == "linear":
+        return X @ X.T
+    gamma = model.gamma_ if isinstance(model, SVC) else model._gamma
+    if model.kernel == "poly":
+        return (gamma * X @ X.T + model.coef0) ** model.degree
+    return np.exp(-gamma * np.square(X[:, None] - X[None]).sum(axis=2))
+
+
+@pytest.mark.parametrize("make", [SVC, libsvm], ids=["softmargin", "scikit-learn"])
+class TestKernels:
+    @pytest.mark.parametrize("options", KERNELS, ids=str)
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    @pytest.mark.parametrize("data", ["binary", "three_classes"])
+    def test_the_bound_meets_the_value(self, request, make, data, options, weighted):
+        X, y = request.getfixturevalue(data)
+        weights = np.random.default_rng(0).uniform(0.2, 2, len(y)) if weighted else None
+        model = make(**{"tol": 1e-6, **options}).fit(X, y, weights)
+        certificate = certify(model, X, y, weights)
+        assert -1e-9 <= certificate.relative_gap <= 1e-5
+        assert certificate.kkt_violation <= 1e-3
+
+    @pytest.mark.parametrize("options", KERNELS[:5], ids=str)
+    def test_the_value_is_the_objective_by_hand(self, binary, make, options):
+        X, y = binary
+        model = make(**options).fit(X, y)
+        beta = np.zeros(len(y))
+        beta[model.support_] = model.dual_coef_[0]
+        f = kernel_values(model, X) @ beta
+        losses = np.maximum(0.0, 1.0 - np.where(y == 1, 1, -1) * (f + model.intercept_))
+        certificate = certify(model, X, y)
+        assert certificate.primal == pytest.approx(0.5 * beta @ f + model.C * losses.sum(), rel=1e-9)
+        assert certificate.dual == pytest.approx(np.abs(beta).sum() - 0.5 * beta @ f, rel=1e-6)
+
+    @pytest.mark.parametrize("data", ["binary", "three_classes"])
+    def test_a_precomputed_kernel_is_the_same_problem(self, request, make, data):
+        X, y = request.getfixturevalue(data)
+        K = np.exp(-0.1 * np.square(X[:, None] - X[None]).sum(axis=2))
+        looked_up = certify(make(kernel="precomputed").fit(K, y), K, y)
+        computed = certify(make(gamma=0.1).fit(X, y), X, y)
+        assert looked_up.primal == pytest.approx(computed.primal, rel=1e-3)
+        assert looked_up.relative_gap <= 1e-3
+
+    def test_sparse_and_single_precision_data(self, three_classes, make):
+        X, y = three_classes
+        X = np.where(np.abs(X) > 0.7, X, 0.0).astype(np.float32)
+        model = make().fit(sp.csr_matrix(X), y)
+        sparse, dense = certify(model, sp.csr_matrix(X), y), certify(model, X.astype(np.float64), y)
+        assert sparse.primal == pytest.approx(dense.primal, rel=1e-9)
+        assert sparse.relative_gap <= 1e-3
+
+    @pytest.mark.parametrize("data", ["binary", "three_classes"])
+    def test_rows_of_weight_zero(self, request, make, data):
+        """scikit-learn's `support_` counts without them."""
+        X, y = request.getfixturevalue(data)
+        weights = np.where(np.arange(len(y)) % 3 == 1, 0.0, 1.5)
+        whole = certify(make(gamma=0.1).fit(X, y, weights), X, y, weights)
+        kept = weights > 0
+        part = certify(make(gamma=0.1).fit(X[kept], y[kept], weights[kept]), X[kept], y[kept], weights[kept])
+        assert whole.primal == pytest.approx(part.primal, rel=1e-3)
+        assert whole.relative_gap <= 1e-3
+
+    @pytest.mark.filterwarnings("ignore:the kernel 'sigmoid' is indefinite")
+    def test_an_indefinite_kernel_has_no_bound(self, three_classes, make):
+        X, y = three_classes
+        certificate = certify(make(kernel="sigmoid", gamma=0.3, tol=1e-3).fit(X, y), X, y)
+        assert np.isnan([certificate.dual, certificate.gap, certificate.relative_gap]).all()
+        assert certificate.primal > 0
+        assert certificate.kkt_violation <= 1e-2
+
+    @pytest.mark.parametrize("data", ["binary", "three_classes"])
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [
+            ("dual_coef_", lambda coef: 0.7 * coef),
+            ("dual_coef_", lambda coef: -coef),
+            ("dual_coef_", lambda coef: np.full_like(coef, np.nan)),
+            ("intercept_", lambda b: b + 0.3),
+        ],
+        ids=["shorter", "negative", "nan", "intercept"],
+    )
+    def test_what_is_changed_in_the_model_shows(self, request, make, data, name, change):
+        X, y = request.getfixturevalue(data)
+        model = make(tol=1e-6).fit(X, y)
+        good = certify(model, X, y)
+        setattr(model, name, change(getattr(model, name)))
+        poor = certify(model, X, y)
+        assert poor.primal > good.primal
+        assert poor.dual <= good.primal * (1 + 1e-9)
+        assert poor.relative_gap > 1e-3
+
+    def test_rows_in_another_order(self, three_classes, make):
+        X, y = three_classes
+        model = make().fit(X, y)
+        order = np.argsort(y, kind="stable")
+        for other in ((X[order], y[order]), (X[::-1], y), (X, np.roll(y, 1)), (X + 0.1, y)):
+            with pytest.raises(SoftmarginError, match=r"not the rows that X and y have in their places: .* same order"):
+                certify(model, *other)
+        K = products(X, X)
+        with pytest.raises(SoftmarginError, match="same order"):
+            certify(make(kernel="precomputed").fit(K, y), K, np.roll(y, 1))
+
+    def test_another_number_of_rows(self, binary, make):
+        X, y = binary
+        with pytest.raises(SoftmarginError, match="trained on 200 rows, but X has 150: certify a model on the rows"):
+            certify(make().fit(X, y), X[:150], y[:150])
+
+    def test_other_classes_and_features(self, binary, make):
+        X, y = binary
+        model = make().fit(X, y)
+        with pytest.raises(SoftmarginError, match=r"y has the classes \[3, 4\], the model \[0, 1\]"):
+            certify(model, X, y + 3)
+        with pytest.raises(ValueError, match=r"X has 5 features, but SVC is expecting 8"):
+            certify(model, X[:, :5], y)
+
+    def test_a_matrix_that_is_no_kernel(self, binary, make):
+        X, y = binary
+        K = products(X, X)
+        model = make(kernel="precomputed").fit(K, y)
+        with pytest.raises(SoftmarginError, match="not symmetric"):
+            certify(model, K + np.arange(len(y)), y)
+
+    def test_before_fit(self, binary, make):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            certify(make(), *binary)
+
+
+def test_kernel_values_are_computed_anew_and_in_double_precision(binary):
+    X, y = binary
+    model = SVC(tol=1e-9, gamma=0.1).fit(X, y)
+    assert certify(model, X, y).relative_gap <= 1e-9
+    model.gamma_ = 0.11
+    assert certify(model, X, y).relative_gap > 1e-4
+
+
+def test_the_number_of_threads_does_not_matter(three_classes):
+    X, y = three_classes
+    model = SVC(n_jobs=2).fit(X, y)
+    assert certify(model, X, y) == certify(model.set_params(n_jobs=1), X, y)
+
+
+def test_a_class_without_weight_has_nothing_to_judge(three_classes):
+    X, y = three_classes
+    weights = np.where(y == 1, 0.0, 1.0)
+    model = SVC().fit(X, y, weights)
+    certificate = certify(model, X, y, weights)
+    assert certificate.primal == pytest.approx(model.certificate_.primal)
+    assert certificate.relative_gap <= 1e-3
+
+
+def test_a_model_without_its_gamma_is_refused(binary):
+    X, y = binary
+    model = libsvm().fit(X, y)
+    del model._gamma
+    with pytest.raises(SoftmarginError, match="does not tell which gamma"):
+        certify(model, X, y)
+
+
+@pytest.mark.parametrize("data", ["binary", "three_classes"])
+def test_the_rows_of_an_imported_model_are_found(tmp_path, request, data):
+    X, y = request.getfixturevalue(data)
+    X, y = np.concatenate([X, X[:40]]), np.concatenate([y, y[:40]])  # some of them twice
+    model = SVC(C=3.0).fit(X, y)
+    model.save(tmp_path / "m", format="libsvm")
+    found = load(tmp_path / "m").set_params(C=3.0)
+    order = np.random.default_rng(0).permutation(len(y))
+    certificate = certify(found, X[order], y[order])
+    assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    assert certificate.dual == pytest.approx(model.certificate_.dual, rel=1e-9)
+    for other in ((X[:-60], y[:-60]), (X + 0.1, y), (X, np.roll(y, 1))):
+        with pytest.raises(SoftmarginError, match="not among the rows of their class"):
+            certify(found, *other)
+
+
+def test_models_of_scikit_learn_intelex():
+    sklearnex = pytest.importorskip("sklearnex.svm")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 4))
+    y = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int) + (X[:, 2] > 0.5)
+    assert certify(sklearnex.SVC(tol=1e-5).fit(X, y), X, y).relative_gap <= 1e-4

@@ -1,4 +1,4 @@
-"""Which options of `train` go together; and numbers as people write them. Nothing heavy is imported."""
+"""Which options of `train` go together, and what they mean. Nothing heavy is imported."""
 
 import math
 import re
@@ -47,6 +47,11 @@ def _refuse(given: Mapping[str, Any], names: Iterable[str], reason: str) -> None
     for name in given:
         if name in names:
             raise typer.BadParameter(reason, param_hint=NAMES.get(name, "--" + name.replace("_", "-")))
+
+
+def goes_by_kkt(estimator: Any, certificate: Any) -> bool:
+    """Whether `tol` is for the KKT violation: as `stopping` says, or because there is no bound."""
+    return getattr(estimator, "stopping", "gap") == "kkt" or math.isnan(certificate.dual)
 
 
 def gamma(text: str) -> Any:

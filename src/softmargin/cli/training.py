@@ -1,6 +1,5 @@
 """`softmargin train`."""
 
-import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +56,7 @@ def train(
         )
         certificate = estimator.certificate_
         proven = f"with what is proven: a relative gap of {certificate.relative_gap:.2g}"
-        if math.isnan(certificate.relative_gap) or getattr(estimator, "stopping", "gap") == "kkt":
+        if train_options.goes_by_kkt(estimator, certificate):
             proven = f"with a KKT violation of {certificate.kkt_violation:.2g}"
         output.note(f"{estimator.status_} The model was saved to {model} {proven}. {further}")
     if not done:
@@ -75,7 +74,7 @@ def _warnings_as_notes(as_json: bool) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says the same
-        warnings.showwarning = show
+        warnings.showwarning = show  # type: ignore[assignment]
         yield
 
 

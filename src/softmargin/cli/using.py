@@ -13,8 +13,8 @@ import typer
 
 from softmargin.cli import output
 from softmargin.cli.data import DataOptions, read, read_labelled
+from softmargin.cli.options import goes_by_kkt
 from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
-from softmargin.core.threads import thread_count
 from softmargin.estimators.record_scoring import Predictor, predictor_of
 from softmargin.estimators.scoring import labels_from_scores
 from softmargin.io.atomic import replacing
@@ -55,7 +55,7 @@ def _predictor(model: Path) -> Predictor:
 
 
 def _scores(predictor: Predictor, X: Any, data: Path, options: DataOptions) -> np.ndarray:
-    scores = predictor.scores(X, thread_count(options.n_jobs))
+    scores = predictor.scores(X, options.n_jobs)
     bad = ~np.isfinite(scores if scores.ndim == 1 else scores.sum(axis=1))
     if bad.any():
         raise DataFormatError(f"row {int(np.argmax(bad)) + 1} has values that are not finite.", file=str(data))
@@ -128,10 +128,12 @@ def _parameter(value: Any) -> Any:
     )
 
 
-def _solver_of(record: ModelRecord) -> str:
+def _solver_of(record: ModelRecord) -> str | None:
     solver = record.params.get("solver")
+    if solver is None:
+        return None  # another program trained it
     if solver == "auto" and record.kind == "SVC":
-        return "auto (block, or smo where it is asked for or the cache is small)"
+        return "auto (block, or smo where its rules are asked for or the cache is small)"
     if solver == "auto":
         return "ocas (auto: the exact solver for linear models)"
     return str(_parameter(solver)) + " (as asked for)"
@@ -160,10 +162,9 @@ def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, a
         },
         as_json,
     )
-    measured = certificate.relative_gap
-    if math.isnan(certificate.dual) or getattr(estimator, "stopping", "gap") == "kkt":
-        measured = certificate.kkt_violation
-    if not measured <= estimator.tol:
+    by_kkt = goes_by_kkt(estimator, certificate)
+    reached = certificate.kkt_violation if by_kkt else certificate.relative_gap
+    if not (math.isfinite(certificate.primal) and reached <= estimator.tol):
         raise typer.Exit(output.STOPPED_EARLY)
 
 

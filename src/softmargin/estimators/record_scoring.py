@@ -11,27 +11,28 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import ModelFileError
+from softmargin.core.threads import thread_count
 from softmargin.data.convert import as_rows
 from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
 from softmargin.estimators.scoring import linear_scores
-from softmargin.io.record import ModelRecord, matrix_from_arrays
+from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays
 from softmargin.kernels.functions import RBF, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """`scores(X, n_threads)` has shape (n_rows,) for two classes, else (n_rows, n_classes); nan if X is not finite."""
+    """`scores(X, n_jobs)` has shape (n_rows,) for two classes, else (n_rows, n_classes); nan where X is not finite."""
 
     classes: np.ndarray
     n_features: int
-    scores: Callable[[Any, int], np.ndarray]
+    scores: Callable[[Any, int | None], np.ndarray]
 
 
 def predictor_of(record: ModelRecord) -> Predictor:
     if record.kind == "SVC":
         return _kernel_predictor(record)
     coef, intercept = record.arrays["coef_"], record.arrays["intercept_"]
-    return Predictor(record.arrays["classes_"], coef.shape[1], lambda X, n_threads: linear_scores(X, coef, intercept))
+    return Predictor(record.arrays["classes_"], coef.shape[1], lambda X, n_jobs: linear_scores(X, coef, intercept))
 
 
 def named_kernel(name: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel | None:
@@ -58,21 +59,24 @@ def _kernel_predictor(record: ModelRecord) -> Predictor:
         params.get("kernel", "rbf"), values.get("gamma_"), params.get("degree", 3), params.get("coef0", 0.0)
     )
     n_features, classes = values.get("n_features_in_"), arrays["classes_"]
-    if not isinstance(n_features, int):
-        raise ModelFileError("the number of features is missing.")
+    if not isinstance(n_features, int) or not 1 <= n_features <= MAX_COLUMNS:
+        raise ModelFileError(f"the number of features cannot be {n_features!r}.")
     vectors = matrix_from_arrays("support_vectors_", arrays, n_features)
-    support = arrays.get("support_", np.empty(0, np.int32))
     n_support, dual_coef = arrays["n_support_"], arrays["dual_coef_"]
-    if n_support.min() < 0 or n_support.sum(dtype=np.int64) != dual_coef.shape[1] or (vectors is None) != (not kernel):
-        raise ModelFileError("what the model says about its support vectors is contradictory.")
-    if kernel is None and not (support.size == dual_coef.shape[1] and np.isin(support, np.arange(n_features)).all()):
-        raise ModelFileError("a precomputed kernel needs the rows of the support vectors.")
+    if n_support.min() < 0 or n_support.sum(dtype=np.int64) != dual_coef.shape[1]:
+        raise ModelFileError("the numbers of support vectors do not add up.")
+    support = arrays.get("support_", np.full(dual_coef.shape[1], -1))  # of imported models they are not known
+    is_known = support.min(initial=0) >= 0 and support.max(initial=0) < n_features
+    if (vectors is None) != (kernel is None) or (kernel is None and not is_known):
+        raise ModelFileError("a model needs its support vectors, or for a precomputed kernel their rows.")
     coefficients = pair_coefficients(dual_coef, n_support)
 
-    def scores(X: Any, n_threads: int) -> np.ndarray:
+    def scores(X: Any, n_jobs: int | None) -> np.ndarray:
+        n_threads = thread_count(n_jobs)
         found = kernel_scores(X, kernel, support, vectors, coefficients, arrays["intercept_"], n_threads)
-        # Some kernels of infinity are finite; zero times infinity is not.
-        found[~np.isfinite(as_rows(X).dot(np.zeros(n_features)))] = np.nan
+        rows = as_rows(X)
+        if not np.isfinite(rows.flat.values).all():  # and a kernel of infinity may be finite
+            found[np.isnan(rows.dot(np.zeros(n_features)))] = np.nan
         return found.ravel() if classes.size == 2 else one_against_one(found, classes.size)
 
     return Predictor(classes, n_features, scores)
