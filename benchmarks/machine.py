@@ -1,11 +1,14 @@
-"""What the numbers were measured on, and how fast its memory can be read."""
+"""What the numbers were measured on, and what it can do: memory, matrix products, exponentials."""
 
 import datetime
 import importlib.metadata
+import mmap
 import os
 import platform
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -110,6 +113,58 @@ def gather_seconds(indices: np.ndarray, width: int, n_threads: int, repeats: int
             began = time.perf_counter()
             list(pool.map(lambda part: total(*part), parts))
             seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def gemm_rate(n_threads: int, n: int = 2048, repeats: int = 7) -> float:
+    """Float32 operations a second of a matrix product with so many BLAS threads, the best of `repeats`."""
+    from threadpoolctl import threadpool_limits
+
+    A, B, out = (np.ones((n, n), dtype=np.float32) for _ in range(3))
+    with threadpool_limits(n_threads, user_api="blas"):
+        seconds = _best(lambda: np.matmul(A, B, out=out), repeats)
+    return 2.0 * n**3 / seconds
+
+
+def exp_rate(n_threads: int, n: int = 1 << 22, repeats: int = 7) -> float:
+    """Float32 exponentials a second with so many threads, in pieces that stay in the cache; the best of `repeats`."""
+    x = np.linspace(-10.0, 0.0, n, dtype=np.float32)
+    parts = [np.array_split(part, max(1, part.size >> 14)) for part in np.array_split(x, n_threads)]
+    scratch = [np.empty_like(pieces[0]) for pieces in parts]  # the first piece is the longest
+
+    def work(k: int) -> None:
+        for piece in parts[k]:
+            np.exp(piece, out=scratch[k][: piece.size])
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        return n / _best(lambda: list(pool.map(work, range(n_threads))), repeats)
+
+
+def fresh_memory_seconds(n_bytes: int = 256 << 20) -> float:
+    """Seconds to touch every page of this much new memory once, from the system and not from what was freed."""
+    began = time.perf_counter()
+    with mmap.mmap(-1, n_bytes) as fresh:
+        for at in range(0, n_bytes, mmap.PAGESIZE):
+            fresh[at] = 1
+    return time.perf_counter() - began
+
+
+def keep_freed_memory() -> None:
+    """Start this program again with an allocator that never gives memory back to the system (glibc).
+
+    Where new pages are slow, as on some virtual machines, they would be measured instead of the solvers.
+    """
+    wanted = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 40))
+    if any(os.environ.get(name) != value for name, value in wanted.items()):
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | wanted)
+
+
+def _best(work: Callable[[], Any], repeats: int) -> float:
+    seconds = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - began)
     return min(seconds)
 
 

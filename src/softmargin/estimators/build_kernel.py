@@ -113,7 +113,8 @@ class KernelSetting:
 
         def put_together(pair: Pair) -> RowStore:
             source = PairRows(segments, pair.first, pair.second)
-            return CachedRows(source, share * self.cache(source.n, itemsize), workers)
+            given = self.cache(source.n, itemsize)
+            return CachedRows(source, max(share * given, min(given, 2.0 * source.n * itemsize)), workers)
 
         return put_together
 
@@ -123,6 +124,12 @@ class KernelSetting:
             return False
         largest = float(np.abs(self.kernel.diagonal(rows)).max(initial=0.0))
         return _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]
+
+    def dtypes(self, rows: Rows, pairs: Sequence[Pair], tol: float) -> list[Any]:
+        """What kernel values are kept in, and what instead where that turns out to be too coarse."""
+        small = max(pair.index.size for pair in pairs) <= _SMALL
+        single = tol >= SINGLE_TOL and not small and self.fits_single(rows)
+        return [np.float32, np.float64] if single else [np.float64]
 
     def looks_convex(self, rows: Rows) -> bool:
         """Whether the kernel is positive semi-definite, by theory or as far as some rows show."""
@@ -152,11 +159,11 @@ def _by_class(pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(parts), np.concatenate([[0], np.cumsum([part.size for part in parts])])
 
 
-def kernel_solver(solver: Any, working_set: str, shrinking: bool, rule: str) -> Callable[[RowStore], Solver]:
+def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) -> Callable[[RowStore], Solver]:
     """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
     if not isinstance(solver, str):
         if isinstance(solver, BlockSMO | SMO):
-            return lambda store: replace(solver, stopping=rule)
+            return lambda store: replace(solver, stopping=stop.rule)
         raise SoftmarginError(
             f"solver={solver!r} is neither a name ({', '.join(map(repr, KERNEL_SOLVERS))}) nor a solver object such as "
             "softmargin.SMO() or softmargin.BlockSMO()."
@@ -173,12 +180,12 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, rule: str) -> 
         if solver == "auto" and store.capacity < min(_ROWS_FOR_BLOCKS, store.n):
             by_pairs = True
         if not by_pairs:
-            return BlockSMO(stopping=rule)
+            return BlockSMO(stopping=stop.rule)
         pair_rule = working_set
         if pair_rule == "auto":
             large = store.capacity >= _SHARE_FOR_SECOND_ORDER * store.n
             pair_rule = "second_order" if large else "hybrid_maximum_gain"
-        return SMO(rule=pair_rule, shrinking=shrinking, stopping=rule)
+        return SMO(rule=pair_rule, shrinking=shrinking, tol=stop.tol, stopping=stop.rule)
 
     return choose
 
@@ -205,9 +212,7 @@ def solve_pairs(
     clock = Clock()
     if setting.kernel is not None and not isinstance(setting.kernel, Custom):
         rows = thinned(rows, workers)
-    small = max(pair.index.size for pair in pairs) <= _SMALL
-    single = stop.tol >= SINGLE_TOL and not small and setting.fits_single(rows)
-    dtypes: list[Any] = [np.float32, np.float64] if single else [np.float64]
+    dtypes = setting.dtypes(rows, pairs, stop.tol)
     makers = {dtypes[0]: setting.stores(rows, pairs, dtypes[0], workers)}
     results = []
     for k, pair in enumerate(pairs):
@@ -273,10 +278,11 @@ def _without_opponent(pair: Pair) -> Result:
     return Result(Solution(np.empty(0), b, nothing), Status.OPTIMAL, certificate, counts, Trace(), None, seconds)
 
 
-def kernel_fingerprint(rows: Rows, pairs: Sequence[Pair], setting: KernelSetting) -> str:
-    """Identifies data, labels, weights and kernel, at the cost of one product with X."""
+def kernel_fingerprint(rows: Rows, pairs: Sequence[Pair], setting: KernelSetting, tol: float) -> str:
+    """Identifies data, labels, weights, kernel and the precision of its values, at the cost of one product with X."""
     probe = 0.5 + np.modf(np.arange(1, rows.n_cols + 1) * 0.6180339887498949)[0]
-    digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.kernel!r}".encode())
+    precision = np.dtype(setting.dtypes(rows, pairs, tol)[0])
+    digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.kernel!r} {precision}".encode())
     digest.update(rows.dot(probe).tobytes())
     for pair in pairs:
         digest.update(pair.index.tobytes())

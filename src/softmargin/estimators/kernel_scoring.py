@@ -1,5 +1,6 @@
 """From support vectors to scores and labels. Light: scikit-learn is not imported."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,20 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers, one_blas_thread
 from softmargin.data.convert import as_rows, thinned
 from softmargin.kernels.expansion import expansion
-from softmargin.kernels.functions import Custom, Kernel
+from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Linear, Polynomial, Sigmoid
+
+
+def named_kernel(name: str, gamma: Any, degree: Any, coef0: Any) -> Kernel | None:
+    """The kernel of these parameters; None is "precomputed"."""
+    makers: dict[str, Callable[[], Kernel | None]] = {
+        "linear": Linear,
+        "rbf": lambda: RBF(float(gamma)),
+        "laplacian": lambda: Laplacian(float(gamma)),
+        "poly": lambda: Polynomial(float(gamma), int(degree), float(coef0)),
+        "sigmoid": lambda: Sigmoid(float(gamma), float(coef0)),
+        "precomputed": lambda: None,
+    }
+    return makers[name]()
 
 
 def pair_coefficients(dual_coef: np.ndarray, n_support: np.ndarray) -> np.ndarray:

@@ -13,10 +13,9 @@ import numpy as np
 from softmargin.core.errors import ModelFileError
 from softmargin.core.threads import thread_count
 from softmargin.data.convert import as_rows
-from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
+from softmargin.estimators.kernel_scoring import kernel_scores, named_kernel, one_against_one, pair_coefficients
 from softmargin.estimators.scoring import linear_scores
 from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays
-from softmargin.kernels.functions import RBF, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 
 
 @dataclass(frozen=True)
@@ -35,29 +34,15 @@ def predictor_of(record: ModelRecord) -> Predictor:
     return Predictor(record.arrays["classes_"], coef.shape[1], lambda X, n_jobs: linear_scores(X, coef, intercept))
 
 
-def named_kernel(name: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel | None:
-    """The kernel of these parameters; None is "precomputed"."""
-    makers: dict[Any, Callable[[], Kernel | None]] = {
-        "linear": Linear,
-        "rbf": lambda: RBF(float(gamma)),
-        "laplacian": lambda: Laplacian(float(gamma)),
-        "poly": lambda: Polynomial(float(gamma), int(degree), float(coef0)),
-        "sigmoid": lambda: Sigmoid(float(gamma), float(coef0)),
-        "precomputed": lambda: None,
-    }
-    try:
-        return makers[name]()
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise ModelFileError(
-            f"there is no kernel {name!r} with gamma={gamma!r}, degree={degree!r}, coef0={coef0!r}."
-        ) from None
-
-
 def _kernel_predictor(record: ModelRecord) -> Predictor:
     params, values, arrays = record.params, record.values, record.arrays
-    kernel = named_kernel(
-        params.get("kernel", "rbf"), values.get("gamma_"), params.get("degree", 3), params.get("coef0", 0.0)
-    )
+    settings = params.get("kernel", "rbf"), values.get("gamma_"), params.get("degree", 3), params.get("coef0", 0.0)
+    try:
+        kernel = named_kernel(*settings)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise ModelFileError(
+            "there is no kernel {!r} with gamma={!r}, degree={!r}, coef0={!r}.".format(*settings)
+        ) from None
     n_features, classes = values.get("n_features_in_"), arrays["classes_"]
     if not isinstance(n_features, int) or not 1 <= n_features <= MAX_COLUMNS:
         raise ModelFileError(f"the number of features cannot be {n_features!r}.")

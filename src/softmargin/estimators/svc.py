@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from numbers import Integral, Real
 from typing import Any
@@ -30,11 +30,11 @@ from softmargin.estimators.build_kernel import (
     solve_pairs,
 )
 from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin, with_callbacks
-from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
+from softmargin.estimators.kernel_scoring import kernel_scores, named_kernel, one_against_one, pair_coefficients
 from softmargin.estimators.persistence import SaveMixin
 from softmargin.estimators.scoring import labels_from_scores
 from softmargin.estimators.warnings import ConvergenceWarning
-from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Linear, Polynomial, Sigmoid
+from softmargin.kernels.functions import Custom, Kernel, Linear
 from softmargin.problems.svc_dual import SVCDual
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
@@ -73,7 +73,8 @@ class SVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     shrinking : bool, default=True
         Whether "smo" sets variables aside that seem to stay at a bound. "block" does not shrink.
     cache_bytes : float or None, default=None
-        Memory for kernel values. None is a quarter of the memory that is free, at most the whole matrix.
+        Memory for kernel values. None is a quarter of the memory that is free, at most the whole matrix. While "smo"
+        has set variables aside, the matrix of the others may take as much again.
     tol : float, default=1e-3
         Stop when the relative duality gap, or the KKT violation, is at most this, confirmed by the judge. Below 1e-4
         kernel values are kept in double precision.
@@ -84,14 +85,15 @@ class SVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Of the scores for more than two classes: a column a class, or a column a pair.
     max_iter : int or None, default=None
-        Limit on the iterations of each pair of classes: rounds of "block", slices of pair steps of "smo".
+        Limit on the iterations of each pair of classes: rounds of "block", pair steps of "smo" (looked at after slices
+        of steps, so a few more are made).
     max_seconds : float or None, default=None
         Limit on the time of solving, all pairs of classes together.
     n_jobs : int or None, default=None
         Threads for kernel values and sums: None is one, -1 all. The result is the same, bit for bit.
     warm_start : bool, default=False
-        Continue from the last fit: exactly, if data, weights and kernel are the same; else from its dual variables, if
-        there are as many rows.
+        Continue from the last fit: exactly, if data, weights, kernel and its precision (see `tol`) are the same; else
+        from its dual variables, if there are as many rows.
     random_state : int, RandomState instance or None, default=None
         There for pipelines that set it; no solver of this class draws at random.
     verbose : int, default=0
@@ -230,7 +232,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
             is_convex = setting.looks_convex(rows)
             if not is_convex:
                 stop = self._without_bound(stop)
-            choose = kernel_solver(self.solver, self.working_set, bool(self.shrinking), stop.rule)
+            choose = kernel_solver(self.solver, self.working_set, bool(self.shrinking), stop)
             self._hint_at_linear_svc(rows)
             starts = self._starts(rows, pairs, setting, classes)
 
@@ -351,14 +353,15 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
     def _keep_state(self, results: list[Result], rows: Rows, pairs: list[Pair], setting: KernelSetting) -> None:
         """What `warm_start` continues from: kept when it is asked for, or when the fit ended early."""
         if self.warm_start or not self.status_.reached_goal:
-            self._state = (kernel_fingerprint(rows, pairs, setting), [result.state for result in results])
+            fingerprint = kernel_fingerprint(rows, pairs, setting, float(self.tol))
+            self._state = (fingerprint, [result.state for result in results])
         elif hasattr(self, "_state"):
             del self._state
 
     def _starts(self, rows: Rows, pairs: list[Pair], setting: KernelSetting, classes: np.ndarray) -> list[Any] | None:
         if not self.warm_start or not hasattr(self, "dual_coef_") or not np.array_equal(self.classes_, classes):
             return None
-        if hasattr(self, "_state") and self._state[0] == kernel_fingerprint(rows, pairs, setting):
+        if hasattr(self, "_state") and self._state[0] == kernel_fingerprint(rows, pairs, setting, float(self.tol)):
             states = self._state[1]
             if [len(state.beta) if state else 0 for state in states] == [pair.index.size for pair in pairs]:
                 return states
@@ -413,7 +416,7 @@ def checked_kernel(estimator: Any, rows: Rows, weights: np.ndarray) -> Kernel | 
     if kernel == "precomputed":
         return None
     if kernel == "linear":
-        return Linear()
+        return _in_range(Linear(), rows)
     gamma = _gamma(estimator.gamma, rows, weights)
     coef0 = estimator.coef0
     if isinstance(coef0, bool) or not isinstance(coef0, Real) or not math.isfinite(coef0):
@@ -421,27 +424,28 @@ def checked_kernel(estimator: Any, rows: Rows, weights: np.ndarray) -> Kernel | 
     degree = estimator.degree
     if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
         raise SoftmarginError(f"degree={degree!r} must be an integer of at least 0.")
-    return _named(kernel, gamma, int(degree), float(coef0))
+    return _in_range(named_kernel(kernel, gamma, degree, coef0), rows)
 
 
-def _named(name: str, gamma: float, degree: int, coef0: float) -> Kernel:
-    choices: Mapping[str, Kernel] = {
-        "linear": Linear(),
-        "rbf": RBF(gamma),
-        "laplacian": Laplacian(gamma),
-        "poly": Polynomial(gamma, degree, coef0),
-        "sigmoid": Sigmoid(gamma, coef0),
-    }
-    return choices[name]
+def _in_range(kernel: Kernel | None, rows: Rows) -> Kernel | None:
+    """The same kernel, if its values on these rows are numbers."""
+    if kernel is None or isinstance(kernel, Custom):
+        return kernel
+    with np.errstate(over="ignore"):
+        largest = float(np.abs(kernel.diagonal(rows)).max(initial=0.0))
+    if not math.isfinite(largest):
+        raise SoftmarginError(
+            f"values of the kernel {kernel.name!r} overflow on these rows: scale the features, for example with "
+            "StandardScaler, or lower gamma or degree."
+        )
+    return kernel
 
 
 def kernel_of(estimator: Any) -> Kernel | None:
     """The kernel of a fitted model."""
     if callable(estimator.kernel):
         return Custom(estimator.kernel)
-    if estimator.kernel == "precomputed":
-        return None
-    return _named(estimator.kernel, float(estimator.gamma_), int(estimator.degree), float(estimator.coef0))
+    return named_kernel(estimator.kernel, estimator.gamma_, estimator.degree, estimator.coef0)
 
 
 def _gamma(gamma: Any, rows: Rows, weights: np.ndarray) -> float:
@@ -449,7 +453,13 @@ def _gamma(gamma: Any, rows: Rows, weights: np.ndarray) -> float:
         validation.one_of(gamma, "gamma", ("scale", "auto"))
         if gamma == "auto":
             return 1.0 / rows.n_cols
-        variance = _variance(rows, weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = _variance(rows, weights)
+        if not math.isfinite(variance):
+            raise SoftmarginError(
+                "gamma='scale' needs the variance of X, which overflows: scale the features, for example with "
+                "StandardScaler."
+            )
         return 1.0 / (rows.n_cols * variance) if variance > 0 else 1.0
     if isinstance(gamma, bool) or not isinstance(gamma, Real) or not math.isfinite(gamma) or gamma <= 0:
         raise SoftmarginError(
@@ -467,7 +477,7 @@ def _variance(rows: Rows, weights: np.ndarray) -> float:
     for share, entries in _entries(rows, weights):
         spread += float(share @ np.square(entries - mean))
         stored += float(share.sum())
-    return (spread + (total - stored) * mean**2) / total
+    return (spread + (total - stored) * mean * mean) / total
 
 
 def _entries(rows: Rows, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

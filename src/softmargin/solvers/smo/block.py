@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import DualQP
@@ -34,6 +35,12 @@ class BlockSMO:
     accuracy: float = 0.1
     stopping: str = "relative_gap"
     state_type: ClassVar[type] = DualState
+
+    def __post_init__(self) -> None:
+        if not self.size >= 2:
+            raise SoftmarginError(f"size={self.size!r} must be at least 2: one variable alone cannot move.")
+        if not 0.0 < self.accuracy < 1.0:
+            raise SoftmarginError(f"accuracy={self.accuracy!r} must lie between 0 and 1, for example 0.1.")
 
     def init(self, problem: DualQP, start: Any = None) -> DualState:
         return first_state(problem, start)

@@ -1,0 +1,148 @@
+"""The HMG paper's Tables 2 and 3: working-set rules with shrinking and a cache of 40 MB, beside the paper's numbers."""
+
+from typing import Any
+
+from benchmarks import record
+from benchmarks.datasets.kernel_problems import KernelProblem
+from benchmarks.solvers import kernel
+from benchmarks.tables import _hmg, _paper
+from benchmarks.tables._hmg import HMG, LIGHT, MVP, PAPER, SECOND
+
+RULES = (MVP, SECOND, HMG, LIGHT)
+PAIRS = (MVP, SECOND, HMG)
+SPAMBASE_OBJECTIVE = 27_019.140
+# The paper's own rules differ by 0.002 at this tolerance, because each stops somewhere else below the optimum.
+CLOSE = 0.005
+REFERENCE_TOL = 1e-8
+COLUMNS = {
+    "data": ("data", ""),
+    "n_rows": ("rows", ",d"),
+    "solver": ("rule", ""),
+    "iterations": ("iterations", ",d"),
+    "paper_iterations": ("paper", ",d"),
+    "kernel_evaluations": ("kernel evaluations", ",d"),
+    "misses": ("misses", ",d"),
+    "misses_per_iteration": ("misses / iteration", ".2f"),
+    "unshrinkings": ("unshrinkings", "d"),
+    "objective": ("objective", ",.3f"),
+    "paper_objective": ("paper", ",.3f"),
+    "seconds": ("seconds", ".2f"),
+    "times_hmg": ("seconds / HMG's", ".2f"),
+    "paper_times_hmg": ("paper", ".2f"),
+    "sv_share": ("SV", ".1%"),
+    "bounded_share": ("at C", ".1%"),
+    "ended": ("ended by", ""),
+}
+REMARKS: tuple[str, ...] = ()
+
+
+def main() -> None:
+    args = _hmg.options(__doc__, 38.0, _hmg.SETS, full=True)
+    title = "HMG paper, Tables 2 and 3: working-set rules, with shrinking, cache 40 MB"
+    _paper.produce(record.Table("hmg_paper_table2", title, COLUMNS, "1", args), _measure, _notes, REMARKS)
+
+
+def _measure(table: record.Table) -> None:
+    args = table.args
+    for problem in _hmg.problems(args, _hmg.SETS, RULES):
+        found = _hmg.trials(problem, RULES, args)
+        optimum = _optimum(problem, args.max_seconds) if problem.name == "spambase" else None
+        rows = {rule: _hmg.figures(fits, args) for rule, fits in found.items()}
+        for rule, row in rows.items():
+            iterations, seconds, objective = PAPER.get(problem.name, {}).get(rule, (None, None, None))
+            table.add(
+                data=problem.name,
+                n_rows=problem.n_rows,
+                n_features=problem.X.shape[1],
+                C=problem.C,
+                gamma=problem.gamma,
+                cache_bytes=_hmg.cache_bytes(problem),
+                solver=rule,
+                **row,
+                misses_per_iteration=row["misses"] / max(1, row["iterations"]),
+                times_hmg=_hmg.relative(row, rows[HMG], "seconds"),
+                paper_iterations=iterations,
+                paper_seconds=seconds,
+                paper_objective=objective,
+                paper_times_hmg=None if seconds is None else seconds / PAPER[problem.name][HMG][1],
+                optimum=optimum,
+            )
+
+
+def _optimum(problem: KernelProblem, limit: float) -> float:
+    """The dual value at a relative gap far below what the rules stop at."""
+    return kernel.softmargin(problem, stopping="gap", tol=REFERENCE_TOL, max_seconds=limit).dual
+
+
+def _notes(rows: list[dict[str, Any]]) -> list[str]:
+    found = _paper.by_name(rows)
+    small_cache = {name: row for name, row in found.items() if name != "spambase"}
+    return [
+        *(_about_spambase(row) for name, row in found.items() if name == "spambase"),
+        _hmg.claim(
+            "the second-order rule needs the fewest iterations of the pair rules",
+            {name: _hmg.fewest(row, SECOND, PAIRS, "iterations") for name, row in found.items()},
+        ),
+        _hmg.claim(
+            "the most violating pair needs the most iterations",
+            {name: _hmg.most(row, MVP, PAIRS, "iterations") for name, row in found.items()},
+        ),
+        _hmg.claim(
+            "HMG uses the cache best where it is small: the fewest kernel evaluations of the pair rules",
+            {name: _hmg.fewest(row, HMG, PAIRS, "kernel_evaluations") for name, row in small_cache.items()},
+        ),
+        _hmg.claim(
+            "HMG takes the least time there",
+            {name: _hmg.fewest(row, HMG, PAIRS, "seconds") for name, row in small_cache.items()},
+        ),
+        _hmg.claim(
+            "on spambase, which fits into the cache once it is shrunk, the second-order rule takes the least time",
+            {name: _hmg.fewest(row, SECOND, PAIRS, "seconds") for name, row in found.items() if name == "spambase"},
+        ),
+        _hmg.claim(
+            "HMG has at most one cache miss an iteration (here: on average)",
+            {name: row[HMG]["misses_per_iteration"] <= 1.0 for name, row in found.items()},
+        ),
+        _hmg.claim(
+            "decomposition takes longer than every pair rule (there by SVM-light, another program)",
+            {name: _hmg.most(row, LIGHT, PAIRS, "seconds") for name, row in found.items()},
+        ),
+        *(_beside_the_paper(name, row) for name, row in found.items()),
+        _hmg.DATA_NOTE,
+        _hmg.RUN_NOTE,
+        _hmg.COUNT_NOTE,
+    ]
+
+
+def _about_spambase(row: dict[str, dict[str, Any]]) -> str:
+    best, optimum = max(row[rule]["objective"] for rule in PAIRS), row[HMG]["optimum"]
+    near = [rule for rule in PAIRS if abs(row[rule]["objective"] - SPAMBASE_OBJECTIVE) <= CLOSE]
+    verdict = f"found again by {', '.join(near)}" if near else "**not** found again"
+    return (
+        f"The paper's objective on spambase is {SPAMBASE_OBJECTIVE:,.3f}: {verdict} (within {CLOSE:g}; the best of the "
+        f"pair rules here is {best:,.4f}). At a relative gap of {REFERENCE_TOL:g} it is {optimum:,.4f}: every rule "
+        "stops a little below."
+    )
+
+
+def _beside_the_paper(name: str, row: dict[str, dict[str, Any]]) -> str:
+    cut = [rule for rule in PAIRS if row[rule]["was_cut"]]
+    if cut:
+        return f"{name}: rules cannot be compared, because fits were cut ({', '.join(cut)}); --max-seconds allows more."
+
+    def times(rule: str, key: str, column: int | None = None) -> str:
+        said = f"{row[rule][key] / row[SECOND][key]:.2f} times"
+        if column is None or name not in PAPER:
+            return said
+        return f"{said} (paper {PAPER[name][rule][column] / PAPER[name][SECOND][column]:.2f})"
+
+    return (
+        f"{name}, against the second-order rule: HMG makes {times(HMG, 'iterations', 0)} its iterations, needs "
+        f"{times(HMG, 'kernel_evaluations')} its kernel evaluations and {times(HMG, 'seconds', 1)} its seconds; the "
+        f"most violating pair {times(MVP, 'iterations', 0)}, {times(MVP, 'kernel_evaluations')} and "
+        f"{times(MVP, 'seconds', 1)}."
+    )
+
+
+if __name__ == "__main__":
+    main()
