@@ -30,7 +30,10 @@ COLUMNS = {
     "objective": ("objective", ",.3f"),
     "ended": ("ended by", ""),
 }
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "200 MB: here the cache holds 450 of 8,000 rows, whatever their length; LIBSVM's rows get shorter as variables are "
+    "set aside, so that more of them fit, and in the paper nearly all that matter did.",
+)
 
 
 def main() -> None:

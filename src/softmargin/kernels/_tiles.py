@@ -126,6 +126,14 @@ def put_turned(tile, out, slots, at):
 @compiled(sums=True)
 def sparse_dots(values, indices, indptr, lo, hi, block, out):
     """out[i - lo, b] = x_i . z_b for sparse rows lo <= i < hi; the rows z_b are the columns of `block`."""
+    if block.shape[1] == 1:  # nothing to vectorise over: an ordinary product with a vector
+        single = block[:, 0]
+        for i in range(lo, hi):
+            total = 0.0
+            for p in range(indptr[i], indptr[i + 1]):
+                total += values[p] * single[np.uint64(indices[p])]
+            out[i - lo, 0] = total
+        return
     for i in range(lo, hi):
         to = out[i - lo]
         for b in range(to.size):
