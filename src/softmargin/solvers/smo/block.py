@@ -25,6 +25,8 @@ _FIRST = 64  # variables that may enter the first block; twice as many each time
 _INNER_STEPS = 20_000  # in a block, so that interrupts are seen: some 50 ms
 _EXACT, _EXACT_WORK = 1e-12, 1 << 22  # where the block is the whole problem: accuracy, and steps times variables
 _GATHER_PARTS = 4
+# Rounds in a row that may gain no more than rounding, as a share of p'beta, without a smaller violation than ever.
+_IDLE_ROUNDS, _ROUNDING = 50, 1e-16
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class BlockSMO:
         block = state.block
         if not isinstance(block, Block) or block.size != size:
             block = Block.first(size, problem.p.size, K.dtype)
+        before = block
         block, violation = block.next(problem, state.beta, wish)
         members = block.members
         slots = K.fetch(members)
@@ -69,14 +72,17 @@ class BlockSMO:
         f, all_beta = state.f.copy(), state.beta.copy()
         K.add(slots[moved], change[moved], f)
         all_beta[members] = beta
+        gain = 0.5 * float(change @ (wish[members] + block_wish))
+        has_gained = gain > _ROUNDING * abs(float(problem.p @ all_beta)) or violation < before.least
+        idle = 0 if has_gained else before.idle + 1
         return replace(
             state,
             beta=all_beta,
             f=f,
             iterations=state.iterations + 1,
             pair_steps=state.pair_steps + steps,
-            is_stalled=moved.size == 0 and (block.entering >= size or members.size == problem.p.size),
-            block=block,
+            is_stalled=idle >= _IDLE_ROUNDS or (moved.size == 0 and members.size == problem.p.size),
+            block=replace(block, idle=idle, least=min(violation, before.least)),
         ).counted(problem)
 
     def measure(self, problem: DualQP, state: DualState) -> Measure:
@@ -107,6 +113,8 @@ class Scratch:
         if n == problem.p.size and np.array_equal(members, slots):
             return problem.K.slab  # all rows, in order
         fresh = np.flatnonzero(self.holds[:n] != members)
+        if fresh.size:
+            self.holds[n:] = -1  # what those places hold is not kept up to date
         self.holds[fresh] = -1
         matrix = self.matrix[:n, :n]
         slab = problem.K.slab
@@ -121,13 +129,17 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Block:
-    """The members of the working block, each in its place, and since when."""
+    """The members of the working block, each in its place, and since when; the last `idle` rounds gained nothing, and
+    `least` is the smallest violation so far.
+    """
 
     scratch: Scratch
     members: np.ndarray
     since: np.ndarray
     round: int = 0
     entering: int = _FIRST
+    idle: int = 0
+    least: float = np.inf
 
     @classmethod
     def first(cls, size: int, n: int, dtype: Any) -> "Block":
