@@ -1,10 +1,10 @@
 """A storage of one's own: matrices that lie one above the other, such as a folder of .npy files, never joined."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
