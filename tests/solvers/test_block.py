@@ -257,3 +257,23 @@ def test_the_matrix_of_a_block_is_right_after_any_history():
         index = np.array(members)
         matrix = scratch.fill(dual, index, dual.K.fetch(index))
         np.testing.assert_allclose(matrix, K[np.ix_(index, index)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [2.0**-40, 2.0**-400])
+def test_the_unit_of_the_kernel_does_not_matter(scale):
+    """C grows as kernel values shrink: the same problem, whose variables are larger."""
+    found = []
+    for factor in (1.0, scale):
+        dual = SVCDual(WholeMatrix(factor * K, 1e6), S * Y, 3.0 / factor, Workers(1))
+        found.append(run(BlockSMO(size=32), dual, Stop(tol=1e-6, max_iter=500), judge(dual)))
+    assert found[1].status is Status.OPTIMAL
+    np.testing.assert_allclose(found[1].solution.alpha * scale, found[0].solution.alpha, rtol=1e-6, atol=1e-9)
+    assert found[1].counts["pair_steps"] == found[0].counts["pair_steps"]
+
+
+def test_cycling_at_rounding_ends():
+    """Weights over seven decades: no gap of 1e-10 can be had in double precision, and steps never come to rest."""
+    weights = np.where(Y > 0, 1e-4, 1e3)
+    dual = SVCDual(WholeMatrix(K[:50, :50], 1e6), (weights * Y)[:50], 1.0, Workers(1))
+    result = run(BlockSMO(), dual, Stop(tol=1e-14, max_iter=1000), judge(dual))
+    assert result.status in (Status.OPTIMAL, Status.STALLED, Status.UNCONFIRMED)

@@ -9,6 +9,7 @@ The last block's members stay as long as there is room: those at a bound leave f
 small, because the first violators are guesses; a problem that fits into one block is solved at once.
 """
 
+import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -25,6 +26,7 @@ _FIRST = 64  # variables that may enter the first block; twice as many each time
 _INNER_STEPS = 20_000  # in a block, so that interrupts are seen: some 50 ms
 _EXACT, _EXACT_WORK = 1e-12, 1 << 22  # where the block is the whole problem: accuracy, and steps times variables
 _GATHER_PARTS = 4
+_SMALL_VALUES = 1e-3  # on the diagonal of K
 # Rounds in a row that may gain no more than rounding, as a share of p'beta, without a smaller violation than ever.
 _IDLE_ROUNDS, _ROUNDING = 50, 1e-16
 
@@ -62,17 +64,23 @@ class BlockSMO:
         slots = K.fetch(members)
         matrix = block.scratch.fill(problem, members, slots)
 
-        beta, block_wish = state.beta[members], wish[members]
+        unit = _unit(matrix)
+        if unit != 1.0:
+            matrix = matrix / unit
+        beta, block_wish = unit * state.beta[members], wish[members]
+        lo, hi = unit * problem.lo[members], unit * problem.hi[members]
         tol, max_steps = self.accuracy * violation, _INNER_STEPS
         if members.size == problem.p.size:  # the whole problem: to its end, if that is not far
             tol, max_steps = _EXACT * violation, max(_EXACT_WORK // members.size, 10 * members.size)
-        steps = _block.solve(matrix, block_wish, beta, problem.lo[members], problem.hi[members], tol, max_steps)
+        steps = _block.solve(matrix, block_wish, beta, lo, hi, tol, max_steps)
+        beta /= unit
         change = beta - state.beta[members]
         moved = np.flatnonzero(change)
         f, all_beta = state.f.copy(), state.beta.copy()
         K.add(slots[moved], change[moved], f)
         all_beta[members] = beta
-        gain = 0.5 * float(change @ (wish[members] + block_wish))
+        wishes = (wish[members] + block_wish)[moved]
+        gain = 0.5 * float(change[moved] @ (wishes - wishes.mean())) if moved.size else 0.0
         has_gained = gain > _ROUNDING * abs(float(problem.p @ all_beta)) or violation < before.least
         idle = 0 if has_gained else before.idle + 1
         return replace(
@@ -180,6 +188,14 @@ class Block:
             round=self.round + 1,
             entering=min(2 * self.entering, 2 * self.size),
         )
+
+
+def _unit(matrix: np.ndarray) -> float:
+    """A power of two by which small kernel values are divided, and variables multiplied: the same problem, in which a
+    curvature that counts as zero is a share of the diagonal.
+    """
+    largest = float(np.abs(matrix.diagonal()).max(initial=0.0))
+    return math.ldexp(1.0, math.frexp(largest)[1]) if 0.0 < largest < _SMALL_VALUES else 1.0
 
 
 def _extreme(values: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
