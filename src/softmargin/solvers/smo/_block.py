@@ -4,7 +4,7 @@ import numpy as np
 
 from softmargin.core.jit import compiled
 
-_TINY = 1e-12  # a curvature below this, as a share of K_ii if they are small, counts as this: the step ends at a bound
+_TINY = 1e-12  # a curvature below this counts as this: the step then ends at a bound
 _NEVER = 1e300  # added to the wish of a variable that cannot move that way
 
 
@@ -38,13 +38,10 @@ def solve(matrix, wish, beta, lo, hi, tol, max_steps):
     n = wish.size
     barred_up, barred_down = np.empty(n), np.empty(n)
     diag, gain = np.empty(n), np.empty(n)
-    largest = 0.0
     for k in range(n):
         barred_up[k] = 0.0 if beta[k] < hi[k] else -_NEVER
         barred_down[k] = 0.0 if beta[k] > lo[k] else _NEVER
         diag[k] = matrix[k, k]
-        largest = max(largest, abs(diag[k]))
-    least = _TINY * min(1.0, largest) if largest > 0.0 else _TINY
     for steps in range(max_steps):
         highest, lowest = -_NEVER, _NEVER
         for k in range(n):
@@ -58,14 +55,14 @@ def solve(matrix, wish, beta, lo, hi, tol, max_steps):
         row_i = matrix[i]
         for k in range(n):
             ahead = max(highest - (wish[k] + barred_down[k]), 0.0)
-            gain[k] = ahead * ahead / max(diag[i] + diag[k] - 2.0 * row_i[k], least)
+            gain[k] = ahead * ahead / max(diag[i] + diag[k] - 2.0 * row_i[k], _TINY)
         most = 0.0
         for k in range(n):
             most = max(most, gain[k])
         j = 0
         while gain[j] != most:
             j += 1
-        step = (highest - wish[j]) / max(diag[i] + diag[j] - 2.0 * row_i[j], least)
+        step = (highest - wish[j]) / max(diag[i] + diag[j] - 2.0 * row_i[j], _TINY)
         room_i, room_j = hi[i] - beta[i], beta[j] - lo[j]
         step = min(step, room_i, room_j)
         before_i, before_j = beta[i], beta[j]
