@@ -40,10 +40,10 @@ class CSRRows:
     def sq_norms(self) -> np.ndarray:
         return self._products.sq_norms(self._workers)
 
-    def take(self, index: np.ndarray) -> "CSRRows":
+    def take(self, index: np.ndarray | slice) -> "CSRRows":
         return CSRRows(self._matrix[index], self._workers)
 
-    def densified(self, index: np.ndarray, dtype: Any) -> np.ndarray:
+    def densified(self, index: np.ndarray | slice, dtype: Any) -> np.ndarray:
         return self._matrix[index].toarray().astype(dtype, copy=False)
 
     def cross(self, other: Rows) -> np.ndarray:

@@ -40,10 +40,10 @@ class DenseRows:
     def sq_norms(self) -> np.ndarray:
         return self._products.sq_norms(self._workers)
 
-    def take(self, index: np.ndarray) -> "DenseRows":
+    def take(self, index: np.ndarray | slice) -> "DenseRows":
         return DenseRows(np.ascontiguousarray(self._array[index]), self._workers)
 
-    def densified(self, index: np.ndarray, dtype: Any) -> np.ndarray:
+    def densified(self, index: np.ndarray | slice, dtype: Any) -> np.ndarray:
         return np.ascontiguousarray(self._array[index], dtype=dtype)
 
     def cross(self, other: Rows) -> np.ndarray:

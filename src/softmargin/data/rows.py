@@ -44,7 +44,7 @@ class Rows(Protocol):
         """X' v, or X' (v - before); rows where that is zero are not touched (in storage by columns they are read)."""
         ...
 
-    def take(self, index: np.ndarray) -> "Rows":
+    def take(self, index: np.ndarray | slice) -> "Rows":
         """The rows of `index`, as a copy."""
         ...
 
@@ -52,7 +52,7 @@ class Rows(Protocol):
         """X Z' for other rows Z, as a dense float64 array."""
         ...
 
-    def densified(self, index: np.ndarray, dtype: Any) -> np.ndarray:
+    def densified(self, index: np.ndarray | slice, dtype: Any) -> np.ndarray:
         """The rows of `index` as a dense row-major array of the given type."""
         ...
 

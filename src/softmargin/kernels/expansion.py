@@ -25,7 +25,7 @@ def expansion(
     blocks = [(lo, min(lo + step, rows.n_rows)) for lo in range(0, rows.n_rows, step)]
 
     def scores(lo: int, hi: int) -> None:
-        left = right.left_of(rows, np.arange(lo, hi))
+        left = right.left_of(rows, slice(lo, hi))
         for first, last in tiles_of(right.n):
             tile, turned = left.tile(right, first, last)
             values = (tile.T if turned else tile).astype(np.float64, copy=False)

@@ -116,16 +116,16 @@ class Side:
             return self.left_of(self.rows, index)
         return LeftBlock(self.kernel, self.array[index], self.terms[index])
 
-    def left_of(self, rows: Rows, index: np.ndarray) -> "LeftBlock":
+    def left_of(self, rows: Rows, index: np.ndarray | slice) -> "LeftBlock":
         """Rows of these or other data, made ready as those of this side are."""
-        terms = np.zeros(index.size, self.dtype)
         if isinstance(self.kernel, Custom):
-            return LeftBlock(self.kernel, np.empty((index.size, 0), self.dtype), terms, rows.take(index))
+            part = rows.take(index)
+            nothing = np.empty((part.n_rows, 0), self.dtype)
+            return LeftBlock(self.kernel, nothing, np.zeros(part.n_rows, self.dtype), part)
         is_final = self.centre is None and self.factor == 1.0
         array = self._ready(rows.densified(index, self.dtype if is_final else np.float64))
-        if isinstance(self.kernel, RBF):
-            terms = (-0.5 * _sq_norms(array)).astype(self.dtype)
-        return LeftBlock(self.kernel, array, terms)
+        terms = -0.5 * _sq_norms(array) if isinstance(self.kernel, RBF) else np.zeros(len(array))
+        return LeftBlock(self.kernel, array, terms.astype(self.dtype))
 
     def take(self, index: np.ndarray) -> "Side":
         return Side(self.rows.take(index), self.kernel, self.dtype, self.centre)
