@@ -21,7 +21,7 @@ import numpy as np
 
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.io.atomic import replacing
-from softmargin.io.record import ModelRecord
+from softmargin.io.record import ModelRecord, integer_labels
 
 SIGNATURE = b"solver_type"
 EXPORTED_AS = "L2R_L1LOSS_SVC_DUAL"
@@ -45,13 +45,12 @@ _START_OF_WEIGHTS = re.compile(rb"^w[ \t\r]*$", re.MULTILINE)
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _CHARACTERS_OF_NUMBERS = b"0123456789+-.eE \t\r\n"
 # LIBLINEAR keeps labels as 32-bit integers.
-_LABEL_RANGE = np.iinfo(np.int32)
 
 
 def write_liblinear(path: Any, record: ModelRecord) -> None:
     """Write a linear classifier as a LIBLINEAR model; the intercept becomes a feature with the constant value 1."""
     coef, intercept = record.arrays["coef_"], record.arrays["intercept_"]
-    labels = _integer_labels(record.arrays["classes_"])
+    labels = integer_labels(record.arrays["classes_"], "LIBLINEAR")
     has_bias = bool(record.params["fit_intercept"])
     weights = np.column_stack([coef, intercept]).T if has_bias else coef.T
     if not (np.abs(weights) <= LARGEST).all():
@@ -71,16 +70,6 @@ def write_liblinear(path: Any, record: ModelRecord) -> None:
         for start in range(0, len(weights), ROWS_AT_A_TIME):
             rows = weights[start : start + ROWS_AT_A_TIME].tolist()
             file.write("".join(" ".join(map("{:.17g}".format, row)) + " \n" for row in rows).encode())
-
-
-def _integer_labels(classes: np.ndarray) -> list[int]:
-    whole = classes.dtype.kind in "iu" or (classes.dtype.kind == "f" and (classes == np.round(classes)).all())
-    if not whole or classes.min() < _LABEL_RANGE.min or classes.max() > _LABEL_RANGE.max:
-        raise SoftmarginError(
-            f"LIBLINEAR's labels are 32-bit integers, but the classes are {shown(classes.tolist())}: train on "
-            "integers (sklearn.preprocessing.LabelEncoder makes them), or save in the format 'softmargin'."
-        )
-    return [int(label) for label in classes]
 
 
 def parse(data: bytes) -> ModelRecord:
