@@ -106,31 +106,6 @@ def test_rows_with_zero_coefficient_are_not_read(layout, d, share):
         np.testing.assert_array_equal(acc, expected)
 
 
-@pytest.mark.parametrize("types", TYPES, ids=lambda t: np.dtype(t[0]).name)
-@pytest.mark.parametrize("bounds", [[0, 54], [0, 20, 54], [0, 1, 1, 53, 54], [0, 0, 54, 54]])
-def test_columns_in_parts(types, bounds):
-    x, rng = example(531, 54, types[0])
-    bounds = np.array(bounds, dtype=np.int64)
-    values, indices, indptr, *_ = storage(x, "csr", *types[1:])
-    starts = np.full((531, bounds.size), -1, dtype=np.int64)
-    _kernels.split_columns(indices, indptr, bounds, starts)
-    for i in range(531):
-        row = indices[indptr[i] : indptr[i + 1]]
-        np.testing.assert_array_equal(starts[i], indptr[i] + np.searchsorted(row, bounds))
-
-    c = rng.integers(-2, 3, 531).astype(np.float64)
-    expected = c @ x.astype(np.float64)
-    if x.dtype.kind == "f":
-        values[np.repeat(c == 0.0, np.diff(indptr))] = np.nan
-    for part in range(bounds.size - 1):
-        lo, hi = bounds[part], bounds[part + 1]
-        for arguments in ((c, ZEROS), (c + 3.0, np.full(531, 3.0))):
-            acc = np.ones(hi - lo)
-            for first, last in ((0, 20), (20, len(indptr) - 1)):
-                _kernels.t_dot_columns(values, indices, starts, *arguments, part, int(lo), first, last, acc)
-            np.testing.assert_array_equal(acc, 1.0 + expected[lo:hi])
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("d", [5, 800])
 def test_as_ordinary_python(layout, d):

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers
+from softmargin.data import convert
 from softmargin.data import rows as rows_module
 from softmargin.data.convert import as_rows
 
@@ -133,14 +134,47 @@ def test_threads_do_not_change_the_bits(shape, sparse, monkeypatch):
     np.testing.assert_allclose(one.t_dot(v), X.T @ v, atol=1e-9)
 
 
-def test_wide_sparse_data_are_split_by_columns(monkeypatch):
+def renumbering(X, monkeypatch):
+    monkeypatch.setattr(convert, "MANY_COLUMNS", 10)
+    monkeypatch.setattr(convert, "MANY_ENTRIES", 10)
+    return convert.by_frequency(as_rows(X))
+
+
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+def test_columns_by_frequency(index_type, monkeypatch):
+    X = sp.random(60, 500, density=0.02, format="csr", random_state=0)
+    X.indices, X.indptr = X.indices.astype(index_type), X.indptr.astype(index_type)
+    X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
+    inner, number = renumbering(X, monkeypatch)
+    assert sorted(number) == list(range(500))
+    np.testing.assert_array_equal(inner.native().toarray()[:, number], X.toarray())
+    counts = np.diff(X.tocsc().indptr)
+    order = np.argsort(number)
+    levels = [int(count).bit_length() for count in counts[order]]
+    assert levels == sorted(levels, reverse=True)
+    met = {column: at for at, column in reversed(list(enumerate(X.indices.tolist())))}
+    for level in set(levels) - {0}:
+        at = [met[column] for column in order[np.array(levels) == level].tolist()]
+        assert at == sorted(at)
+
+
+def test_columns_stay_where_products_are_quick_already(monkeypatch):
+    X = sp.random(60, 500, density=0.02, format="csr", random_state=0)
+    rows = as_rows(X)
+    assert convert.by_frequency(rows) == (rows, None)
+    dense = as_rows(X.toarray())
+    assert renumbering(X.toarray(), monkeypatch)[1] is None
+    assert convert.by_frequency(dense) == (dense, None)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_two_partial_sums_of_wide_data(n_threads, monkeypatch):
     monkeypatch.setattr(rows_module, "BLOCK_VALUES", 500)
     X = sp.random(40, 5000, density=0.05, format="csr", random_state=0)
-    rows = as_rows(X, Workers(3))
-    assert rows._products.splits_columns
+    rows = as_rows(X, Workers(n_threads))
+    assert len(rows._products.groups) == 2
     v = np.where(np.arange(40) % 2, 1.5, 0.0)
     np.testing.assert_allclose(rows.t_dot(v), X.T @ v, atol=1e-12)
-    assert set(rows._products._column_parts) == {3}
     np.testing.assert_array_equal(as_rows(X, Workers(1)).t_dot(v), rows.t_dot(v))
 
 

@@ -202,31 +202,24 @@ def _row(values, d, i):
 
 
 @compiled
-def t_dot_columns(values, indices, starts, c, before, part, col_lo, lo, hi, acc):
-    """Add what `t_dot` would, of the entries in one part of `split_columns`, to acc, which begins at col_lo."""
-    rows, coefs = np.empty(_CHUNK, np.int64), np.empty(_CHUNK)
-    for start in range(lo, hi, _CHUNK):
-        n = _list_changed(c, before, start, min(start + _CHUNK, hi), rows, coefs)
-        for k in range(n):
-            p, end = np.uint64(starts[rows[k], part]), np.uint64(starts[rows[k], part + 1])
-            while p < end:
-                acc[np.uint64(indices[p] - col_lo)] += coefs[k] * values[p]
-                p += np.uint64(1)
+def count_columns(indices, counts):
+    """counts[j] += the number of entries in column j."""
+    for p in range(np.uint64(indices.size)):
+        counts[np.uint64(indices[p])] += 1
 
 
 @compiled
-def split_columns(indices, indptr, bounds, starts):
-    """starts[i, k] = position of the first entry of row i in a column >= bounds[k]; indices are sorted."""
-    n_parts = bounds.size - 1
-    for i in range(indptr.size - 1):
-        p = np.int64(indptr[i])
-        end = np.int64(indptr[i + 1])
-        starts[i, 0] = p
-        for k in range(1, n_parts):
-            while p < end and indices[p] < bounds[k]:
-                p += 1
-            starts[i, k] = p
-        starts[i, n_parts] = end
+def renumber(indices, level, next_number, number, out):
+    """out[p] = the new number of column indices[p]; number[j] >= 0 once column j has one.
+
+    A column that is met for the first time gets the next number of its level.
+    """
+    for p in range(np.uint64(indices.size)):
+        j = np.uint64(indices[p])
+        if number[j] < 0:
+            number[j] = next_number[level[j]]
+            next_number[level[j]] += 1
+        out[p] = number[j]
 
 
 @compiled(sums=True)

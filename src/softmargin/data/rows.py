@@ -20,12 +20,8 @@ FINE_VALUES = 1 << 18
 FINE_BLOCKS = 32
 # Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
 MAX_PARTIAL_SUMS = 16
-# Extra memory allowed for partial sums or column splits, as a share of the data.
+# Extra memory allowed for them, as a share of the data; two there may always be.
 EXTRA_MEMORY = 0.1
-# Where memory allows fewer partial sums than this, sparse data are split by columns instead, and summed in one go.
-FEW_PARTIAL_SUMS = 4
-# A column part of a sparse row should hold about this many entries, or walking the rows costs more than the sums.
-ENTRIES_PER_PART = 32
 _ZEROS = np.empty(0)  # what compiled code takes for a vector of zeros
 
 
@@ -94,7 +90,6 @@ class Products:
 
     def __init__(self, flat: Flat) -> None:
         self.flat = flat
-        self._column_parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
     def row_blocks(self) -> list[tuple[int, int]]:
@@ -117,34 +112,10 @@ class Products:
     @cached_property
     def groups(self) -> list[tuple[list[tuple[int, int]]]]:
         """The row blocks in at most MAX_PARTIAL_SUMS groups, one partial sum of X'v each."""
-        affordable = 1 if self.splits_columns else self._affordable_sums
-        n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), affordable))
-        return [([tuple(b) for b in part],) for part in np.array_split(np.array(self.row_blocks), n_groups)]
-
-    @cached_property
-    def splits_columns(self) -> bool:
-        """Whether X'v is better split by columns: wide sparse data, where partial sums would cost too much."""
         flat = self.flat
-        return flat.indptr.size > 0 and flat.values.size >= BLOCK_VALUES and self._affordable_sums < FEW_PARTIAL_SUMS
-
-    @property
-    def _affordable_sums(self) -> int:
-        data_bytes = self.flat.values.nbytes + self.flat.indices.nbytes
-        return int(EXTRA_MEMORY * data_bytes / (8 * max(self.flat.n_cols, 1)))
-
-    def column_parts(self, n_parts: int) -> tuple[np.ndarray, np.ndarray]:
-        """(bounds, starts): column ranges of equal weight, and where each row enters them; kept for the next call."""
-        if n_parts not in self._column_parts:
-            from softmargin.data import _kernels
-
-            flat = self.flat
-            filled = np.cumsum(np.bincount(flat.indices, minlength=flat.n_cols))
-            inner = np.searchsorted(filled, np.arange(1, n_parts) * (filled[-1] / n_parts)) + 1
-            bounds = np.unique(np.concatenate([[0], inner, [flat.n_cols]])).astype(np.int64)
-            starts = np.empty((flat.n_rows, bounds.size), dtype=np.int64)
-            _kernels.split_columns(flat.indices, flat.indptr, bounds, starts)
-            self._column_parts[n_parts] = bounds, starts
-        return self._column_parts[n_parts]
+        affordable = int(EXTRA_MEMORY * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_cols, 1)))
+        n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), max(2, affordable)))
+        return [([tuple(b) for b in part],) for part in np.array_split(np.array(self.row_blocks), n_groups)]
 
     def dot(self, w: np.ndarray, workers: Workers) -> np.ndarray:
         from softmargin.data import _kernels
@@ -159,9 +130,6 @@ class Products:
 
         v = np.ascontiguousarray(v, dtype=np.float64)
         before = _ZEROS if before is None else np.ascontiguousarray(before, dtype=np.float64)
-        n_parts = self._affordable_parts(workers.n_threads) if self.splits_columns else 1
-        if n_parts > 1:
-            return self._t_dot_by_columns(v, before, n_parts, workers)
 
         def partial_sum(blocks: list[tuple[int, int]]) -> np.ndarray:
             acc = np.zeros(self.flat.n_cols)
@@ -175,30 +143,6 @@ class Products:
         for part in parts[1:]:
             total += part
         return total
-
-    def _affordable_parts(self, n_threads: int) -> int:
-        """A part for each thread, but not so many that `starts` grows or that a row's share of a part gets short."""
-        flat = self.flat
-        entries = flat.values.size / max(flat.n_rows, 1)
-        extra = EXTRA_MEMORY * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_rows, 1)) - 1
-        return max(1, min(n_threads, int(entries / ENTRIES_PER_PART), int(extra)))
-
-    def _t_dot_by_columns(self, v: np.ndarray, before: np.ndarray, n_parts: int, workers: Workers) -> np.ndarray:
-        """Every column is summed in row order by one thread: the bits do not depend on the number of parts."""
-        from softmargin.data import _kernels
-
-        bounds, starts = self.column_parts(n_parts)
-        flat = self.flat
-        out = np.zeros(flat.n_cols)
-
-        def part_sum(part: int, first: int, last: int) -> None:
-            for lo, hi in self.row_blocks:
-                workers.check()
-                out_part = out[first:last]
-                _kernels.t_dot_columns(flat.values, flat.indices, starts, v, before, part, first, lo, hi, out_part)
-
-        workers.map(part_sum, [(part, int(lo), int(hi)) for part, (lo, hi) in enumerate(pairwise(bounds))])
-        return out
 
     def sq_norms(self, workers: Workers) -> np.ndarray:
         from softmargin.data import _kernels

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.core.result import Result, WeightStart
+from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
 from softmargin.core.trace import Clock, Observer
+from softmargin.data.convert import by_frequency
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.problems.certificate import HingeJudge
@@ -32,6 +33,7 @@ LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {
     "pegasos": Pegasos,
     "sgd": SGD,
 }
+Candidate = Callable[[Any], Solution]
 _SOLVER_METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled")
 
 
@@ -86,10 +88,11 @@ def solve_all(
     *,
     starts: Sequence[Any] | None = None,
     cancel: Cancel | None = None,
-    observers: Callable[[int], Sequence[Observer]] = lambda k: (),
+    observers: Callable[[int, Candidate], Sequence[Observer]] = lambda k, candidate: (),
 ) -> list[Result]:
     """One result for each of `targets` (signed weights of the sub-problems) over one copy of the rows.
 
+    Observers are made for each sub-problem, given how a state becomes a solution.
     Threads go to sub-problems first, then to rows. `stop.max_seconds` is for all of them together. After an interrupt
     every sub-problem ends at its next row block with status INTERRUPTED; the caller raises it again.
     """
@@ -97,6 +100,10 @@ def solve_all(
     n_outer = min(n_threads, n_tasks)
     cancel = cancel or Cancel()
     clock = Clock()
+    inner, number = by_frequency(rows)
+
+    def outer(solution: Solution) -> Solution:
+        return solution if number is None else replace(solution, w=solution.w[number])
 
     def solve(k: int) -> Result:
         limit = stop
@@ -104,14 +111,16 @@ def solve_all(
             rounds = -(-(n_tasks - k) // n_outer)  # sub-problems begin in order
             limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / rounds)
         workers = Workers(max(1, n_threads // n_outer))
+        problem = setting.problem(inner, targets[k], workers)
+        judge = setting.judge(rows, targets[k], workers)
         try:
             result = run(
                 solver,
-                setting.problem(rows, targets[k], workers),
+                problem,
                 limit,
-                setting.judge(rows, targets[k], workers),
-                start=None if starts is None else starts[k],
-                observers=observers(k),
+                lambda solution: judge(outer(solution)),
+                start=None if starts is None else _renumbered(starts[k], number),
+                observers=observers(k, lambda state: outer(solver.solution(problem, state))),
                 workers=workers,
                 cancel=cancel,
             )
@@ -122,7 +131,7 @@ def solve_all(
             workers.close()
         if result.status is Status.INTERRUPTED:
             cancel.set()
-        return result
+        return replace(result, solution=outer(result.solution))
 
     if n_outer == 1:
         return [solve(k) for k in range(n_tasks)]
@@ -133,6 +142,15 @@ def solve_all(
         except KeyboardInterrupt:
             cancel.set()
             return [future.result() for future in futures]
+
+
+def _renumbered(start: Any, number: np.ndarray | None) -> Any:
+    """A start with its weights in the order of the renumbered columns; states are in that order already."""
+    if number is None or not isinstance(start, WeightStart):
+        return start
+    w = start.w.copy()  # the weight of a penalised intercept stays at the end
+    w[number] = start.w[: number.size]
+    return WeightStart(w)
 
 
 def fingerprint(rows: Rows, targets: Sequence[np.ndarray], setting: LinearSetting) -> str:

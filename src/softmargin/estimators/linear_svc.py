@@ -18,7 +18,7 @@ from softmargin.core.trace import Observer
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.build import LinearSetting, fingerprint, linear_solver, solve_all
+from softmargin.estimators.build import Candidate, LinearSetting, fingerprint, linear_solver, solve_all
 from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin, with_callbacks
 from softmargin.estimators.persistence import SaveMixin
 from softmargin.estimators.scoring import labels_from_scores, linear_scores
@@ -169,16 +169,14 @@ class LinearSVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             rows = as_rows(X, workers)
             starts = self._starts(solver, rows, targets, setting, classes)
 
-            def observers(k: int) -> list[Observer]:
+            def attributes(found: list[Any]) -> dict[str, np.ndarray]:
+                nothing = Solution(np.zeros(rows.n_cols), 0.0, np.empty(0))
+                return _weights([solution or nothing for solution in found])
+
+            def observers(k: int, candidate: Candidate) -> list[Observer]:
                 found: list[Observer] = [lines[k]] if lines else []
                 if bridge is not None:
-                    problem = setting.problem(rows, targets[k], Workers(1))
-
-                    def attributes(found: list[Any]) -> dict[str, np.ndarray]:
-                        nothing = Solution(np.zeros(rows.n_cols), 0.0, np.empty(0))
-                        return _weights([solution or nothing for solution in found])
-
-                    found.append(bridge.observer(k, lambda state: solver.solution(problem, state), attributes))
+                    found.append(bridge.observer(k, candidate, attributes))
                 return found
 
             self.classes_ = classes  # a callback may look at the model while it is being trained
