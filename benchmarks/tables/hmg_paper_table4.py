@@ -35,7 +35,7 @@ SETS = (*_hmg.SETS, _hmg.MNIST_PART)
 REMARKS: tuple[str, ...] = (
     "mnist 20k: without shrinking every missing row is computed in full length, and each of these fits would take more "
     "than 20 minutes; mnist 5k shows the rules on a part of it, measured in a run of its own while other programs ran. "
-    "There shrinking costs two rules a quarter more iterations, after which the variables that were set aside too early "
+    "There shrinking costs two rules a third more iterations, because variables that were set aside too early "
     "come back, and still saves half of the time.",
     "spambase: the rows of the support vectors fit into the cache, so shrinking saves no kernel evaluations, only the "
     "length of the sums.",
