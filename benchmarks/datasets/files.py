@@ -101,33 +101,42 @@ def cache_folder() -> Path:
 
 def read(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
     """The file as it is, a float64 CSR matrix and the labels: parsed the first time, later read back."""
+    X, labels, _ = read_queries(name)
+    return X, labels
+
+
+def read_queries(name: str) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
+    """As `read`, and the query of each row: empty if the file has none."""
     source = data_folder() / FILES[name].path
     kept = cache_folder() / f"{name}.npz"
     if kept.exists() and (not source.exists() or kept.stat().st_mtime >= source.stat().st_mtime):
         with np.load(kept) as parts:
             shape = tuple(int(size) for size in parts["shape"])
             X = sp.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
-            return X, parts["labels"]
-    X, labels = _parse(source, FILES[name])
+            return X, parts["labels"], parts["qid"] if "qid" in parts else np.empty(0, dtype=np.int64)
+    X, labels, qid = _parse(source, FILES[name])
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=kept.parent, suffix=".tmp", delete=False) as out:
-        np.savez(out, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, labels=labels)
+        np.savez(out, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, labels=labels, qid=qid)
     os.replace(out.name, kept)
-    return X, labels
+    return X, labels, qid
 
 
-def _parse(source: Path, file: DataFile) -> tuple[sp.csr_matrix, np.ndarray]:
+def missing(file: DataFile, how: str) -> MissingData:
+    return MissingData(
+        f"The file {file.path} is missing in {data_folder()}.\n"
+        f"It is: {file.what}.\n"
+        f"Origin: {file.origin}.\n"
+        f"{how} and put it there, or name the folder that has it in SOFTMARGIN_DATA."
+    )
+
+
+def _parse(source: Path, file: DataFile) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
     from sklearn.datasets import load_svmlight_file
 
     if not source.exists():
-        raise MissingData(
-            f"The file {file.path} is missing in {data_folder()}.\n"
-            f"It is: {file.what}.\n"
-            f"Origin: {file.origin}.\n"
-            "Write it as svmlight text (indices from 1, zeros left out), compress it with xz, and put it "
-            "there, or name the folder that has it in SOFTMARGIN_DATA."
-        )
+        raise missing(file, "Write it as svmlight text (indices from 1, zeros left out), compress it with xz,")
     with lzma.open(source, "rb") as text:
-        X, labels = load_svmlight_file(text, n_features=file.n_features, zero_based=False)
+        X, labels, qid = load_svmlight_file(text, n_features=file.n_features, zero_based=False, query_id=True)
     X.sort_indices()
-    return X, labels
+    return X, labels, qid

@@ -19,6 +19,16 @@ class Solution:
 
 
 @dataclass(frozen=True)
+class PlaneSolution(Solution):
+    """A candidate whose dual part is a set of weighted cutting planes: alpha has a weight for each, not for each row.
+
+    `points` are the outputs at which the planes were made; what the planes are, the judge finds out from them.
+    """
+
+    points: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
 class WeightStart:
     """A weight vector to start from, when the state of the earlier fit does not apply."""
 
@@ -37,7 +47,8 @@ class Certificate:
     """Primal value, dual bound and the gap between them, computed from the data by the judge.
 
     The optimum lies in [dual, primal]: `gap` bounds how far the primal value is above it. `relative_gap` is
-    gap / max(|primal|, 1e-12 C sum(s)). `kkt_violation` is LIBSVM's stopping quantity for the dual candidate.
+    gap / max(|primal|, 1e-12 C sum(s)). `kkt_violation` is LIBSVM's stopping quantity for the dual candidate; for
+    a ranking it is SVM-perf's.
     """
 
     primal: float

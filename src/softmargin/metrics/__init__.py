@@ -1,5 +1,19 @@
 """Measures of quality that the papers use, from labels and scores."""
 
 from softmargin.metrics.classification import accuracy, prbep, roc_area
+from softmargin.metrics.ranking import (
+    QueryValues,
+    mean_average_precision_by_query,
+    ndcg_by_query,
+    swapped_pairs,
+)
 
-__all__ = ["accuracy", "prbep", "roc_area"]
+__all__ = [
+    "accuracy",
+    "prbep",
+    "roc_area",
+    "swapped_pairs",
+    "ndcg_by_query",
+    "mean_average_precision_by_query",
+    "QueryValues",
+]

@@ -51,13 +51,13 @@ class Hint:
 class LineMinimum:
     """The best point k found on a line, and a bracket [lo, hi] of the exact minimiser (lo = hi = k if exact).
 
-    `hint` is for `follow` and for the next search from there.
+    `hint` is for `follow` and for the next search from there; only the problem that made it looks inside.
     """
 
     k: float
     lo: float
     hi: float
-    hint: Hint | None = None
+    hint: Any = None
 
 
 class RiskProblem(Protocol):
@@ -103,10 +103,9 @@ class RiskProblem(Protocol):
         """X'c, or X'(c - before): an iteration's one product with the transpose."""
         ...
 
-    def minimise_along(
-        self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Hint | None = None
-    ) -> LineMinimum:
-        """Minimise over k >= 0: 1/2 A0 k^2 + B0 k + C R(f + k df). The hint about f changes rounding at most."""
+    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Any = None) -> LineMinimum:
+        """Minimise over k >= 0: 1/2 A0 k^2 + B0 k + C R(f + k df). A hint about f saves time and moves k within its
+        bracket at most."""
         ...
 
     def coefficients(self, witnesses: Sequence[Any], weights: np.ndarray) -> np.ndarray:

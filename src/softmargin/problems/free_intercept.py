@@ -18,7 +18,6 @@ Reference: V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Suppo
 and Appendix A. Departs from the paper, which has no intercept of this kind.
 """
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import fsum, inf, sqrt
@@ -26,6 +25,7 @@ from math import fsum, inf, sqrt
 import numpy as np
 
 from softmargin.problems.base import Hint
+from softmargin.problems.bracketing import FARTHEST, Probe, search, shrinking
 from softmargin.problems.breakpoints import (
     DEVIATIONS,
     SAMPLE_ROWS,
@@ -45,8 +45,6 @@ from softmargin.problems.breakpoints import (
 
 _CHUNK_ROWS = 1_024  # of compiled code
 _GUESS_WIDTH = 1e-9  # relative; an intercept guessed better than this is confirmed without a sample
-_FARTHEST = 1e30  # a step at which G still falls is taken for unbounded
-_ROUNDING = 1e-16
 _REGION_ROWS = 2 * SAMPLE_ROWS  # of the sample that gives the region
 _MANY_ROWS = 32 * SAMPLE_ROWS  # from here on the region saves more than it costs
 _SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
@@ -171,21 +169,10 @@ class _Region:
     low: tuple[float, float]
     high: tuple[float, float]
 
-    def holds(self, probe: "_Probe") -> bool:
+    def holds(self, probe: Probe) -> bool:
         share = (probe.k - self.k_lo) / (self.k_hi - self.k_lo)
         low, high = ((1.0 - share) * ends[0] + share * ends[1] for ends in (self.low, self.high))
         return low < probe.known.b < high
-
-
-@dataclass(frozen=True)
-class _Probe:
-    """A step k, its best intercept and risk, and the value and right derivative of G there."""
-
-    k: float
-    known: Hint
-    risk: float
-    value: float
-    slope: float
 
 
 @dataclass(frozen=True)
@@ -197,23 +184,14 @@ class _Line:
     B0: float
     C: float
 
-    def probe(self, k: float, guess: float | None = None) -> _Probe:
+    def probe(self, k: float, guess: float | None = None) -> Probe:
         known, risk, sum_vdf = self.intercepts.best(k, guess)
         value = 0.5 * self.A0 * k * k + self.B0 * k + self.C * risk
-        return _Probe(k, known, risk, value, self.A0 * k + self.B0 - self.C * sum_vdf)
+        return Probe(k, value, self.A0 * k + self.B0 - self.C * sum_vdf, self.C * risk, known)
 
 
 def _search(line: _Line, width: float, first: float = 1.0) -> tuple[float, float, float, Hint]:
-    """Probes at 0, at `first` and beyond until G rises, then between."""
-    lo = line.probe(0.0)
-    if lo.slope >= 0.0:
-        return 0.0, 0.0, 0.0, lo.known
-    hi = line.probe(first)
-    factor = 2.0
-    while hi.slope < 0.0 and hi.k < _FARTHEST:
-        lo, hi = hi, line.probe(factor * hi.k)
-        factor = min(factor * factor, 1e6)
-    return _better_end(*deque(_shrinking(line, lo, hi, width), maxlen=1)[0])
+    return _better_end(*search(line.probe, line.probe(0.0), width, first))
 
 
 def _search_inside(line: _Line, region: _Region, width: float) -> tuple[float, float, float, Hint] | None:
@@ -221,32 +199,13 @@ def _search_inside(line: _Line, region: _Region, width: float) -> tuple[float, f
     first, last = line.probe(region.k_lo), line.probe(region.k_hi)
     if not first.slope < 0.0 <= last.slope:
         return None
-    for lo, hi in _shrinking(line, first, last, width):
+    for lo, hi in shrinking(line.probe, first, last, width):
         if not (region.holds(lo) and region.holds(hi)):
             return None
     return _better_end(lo, hi)
 
 
-def _shrinking(line: _Line, lo: _Probe, hi: _Probe, width: float) -> Iterator[tuple[_Probe, _Probe]]:
-    """The enclosing probes, from the given ones to the last."""
-    yield lo, hi
-    shrink = _Shrink(lo.slope, hi.slope)
-    while hi.slope >= 0.0 and hi.k - lo.k > width * hi.k:
-        if lo.k == 0.0 and (-lo.slope * hi.k <= _ROUNDING * line.C * lo.risk or hi.k < 1.0 / _FARTHEST):
-            return  # no step in (0, hi) lowers G by more than rounding
-        k = shrink.next(lo, hi, width)
-        if not lo.k < k < hi.k:
-            return  # neighbouring numbers
-        new = line.probe(k)
-        if new.slope < 0.0:
-            lo = new
-        else:
-            hi = new
-        shrink.tell(new.slope)
-        yield lo, hi
-
-
-def _better_end(lo: _Probe, hi: _Probe) -> tuple[float, float, float, Hint]:
+def _better_end(lo: Probe, hi: Probe) -> tuple[float, float, float, Hint]:
     best = lo if lo.value < hi.value else hi
     return best.k, lo.k, hi.k, best.known
 
@@ -264,7 +223,7 @@ def _regions(f: np.ndarray, df: np.ndarray, v: np.ndarray, line: _Line, first: f
     few = _Line(_Intercepts(f, df, v, line.intercepts.workers), line.A0, line.B0, line.C * n / _REGION_ROWS)
     few = replace(few, B0=few.B0 + line.probe(0.0).slope - few.probe(0.0).slope)
     k, _, _, known = _search(few, _SAMPLE_WIDTH, first)
-    if not 0.0 < k < _FARTHEST:
+    if not 0.0 < k < FARTHEST:
         return
     y = np.sign(v)
     active = active_part(y - (f + k * df), v, known.b)
@@ -276,7 +235,7 @@ def _regions(f: np.ndarray, df: np.ndarray, v: np.ndarray, line: _Line, first: f
     error = few.C * sqrt(variance) / -few.probe(0.0).slope
     for deviations in (DEVIATIONS, 4.0 * DEVIATIONS):
         k_lo, k_hi = max(0.0, k * (1.0 - deviations * error)), k * (1.0 + _SLOWER * deviations * error)
-        if k_hi >= _FARTHEST:
+        if k_hi >= FARTHEST:
             return
         ends = [next(line.intercepts.brackets(end))[0] for end in (k_lo, k_hi)]
         yield _Region(k_lo, k_hi, (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]))
@@ -306,41 +265,6 @@ class _Fixed:
     h: float = 0.0
     vdf: float = 0.0
     v: float = 0.0
-
-
-class _Shrink:
-    """Chooses the next probe between two ends where the derivative of G has opposite signs.
-
-    The Illinois rule is fast where the derivative is smooth; where it jumps, the tangents meet at the jump; a
-    bisection now and then makes the number of probes certain.
-    """
-
-    def __init__(self, slope_lo: float, slope_hi: float) -> None:
-        self._slope_lo, self._slope_hi = slope_lo, slope_hi
-        self._last_side = 0
-        self._count = 0
-
-    def next(self, lo: _Probe, hi: _Probe, width: float) -> float:
-        self._count += 1
-        if self._count < 5:
-            k = lo.k + (hi.k - lo.k) * (self._slope_lo / (self._slope_lo - self._slope_hi))
-        elif self._count % 2 == 1:
-            k = lo.k + (lo.value - hi.value + hi.slope * (hi.k - lo.k)) / (hi.slope - lo.slope)
-        else:
-            k = 0.5 * (lo.k + hi.k) if lo.k > hi.k / 16 else max(4.0 * lo.k, hi.k / 16)
-        margin = min(0.45 * width * hi.k, 0.5 * (hi.k - lo.k))  # two probes this far around the zero end it
-        return min(max(k, lo.k + margin), hi.k - margin)
-
-    def tell(self, slope: float) -> None:
-        """Take in the derivative at the probe; the value of an end that stays twice in a row counts half."""
-        if slope < 0.0:
-            self._slope_lo = slope
-            self._slope_hi *= 0.5 if self._last_side < 0 else 1.0
-            self._last_side = -1
-        else:
-            self._slope_hi = slope
-            self._slope_lo *= 0.5 if self._last_side > 0 else 1.0
-            self._last_side = 1
 
 
 class _Intercepts:
