@@ -9,16 +9,22 @@ if TYPE_CHECKING:
     from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
     from softmargin.core.result import Certificate
     from softmargin.core.status import Status
+    from softmargin.estimators.c_path import c_path
     from softmargin.estimators.certify import certify
     from softmargin.estimators.linear_svc import LinearSVC
+    from softmargin.estimators.ordinal_svc import OrdinalSVC
     from softmargin.estimators.persistence import load
+    from softmargin.estimators.rank_svm import RankSVM
     from softmargin.estimators.svc import SVC
     from softmargin.estimators.warnings import ConvergenceWarning
     from softmargin.io.svmlight import load_svmlight
     from softmargin.report.convergence import ConvergenceDisplay
     from softmargin.report.margins import MarginDisplay
+    from softmargin.report.ranking import RankingDisplay
+    from softmargin.solvers.active_set.active_set import ActiveSet
     from softmargin.solvers.cutting_plane.cpa import CPA
     from softmargin.solvers.cutting_plane.ocas import OCAS
+    from softmargin.solvers.interior.ipm import IPM
     from softmargin.solvers.smo.block import BlockSMO
     from softmargin.solvers.smo.smo import SMO
     from softmargin.solvers.subgradient.pegasos import Pegasos
@@ -28,7 +34,10 @@ if TYPE_CHECKING:
 _HOME = {
     "LinearSVC": "softmargin.estimators.linear_svc",
     "SVC": "softmargin.estimators.svc",
+    "RankSVM": "softmargin.estimators.rank_svm",
+    "OrdinalSVC": "softmargin.estimators.ordinal_svc",
     "certify": "softmargin.estimators.certify",
+    "c_path": "softmargin.estimators.c_path",
     "load": "softmargin.estimators.persistence",
     "load_svmlight": "softmargin.io.svmlight",
     "OCAS": "softmargin.solvers.cutting_plane.ocas",
@@ -37,8 +46,11 @@ _HOME = {
     "SGD": "softmargin.solvers.subgradient.sgd",
     "BlockSMO": "softmargin.solvers.smo.block",
     "SMO": "softmargin.solvers.smo.smo",
+    "ActiveSet": "softmargin.solvers.active_set.active_set",
+    "IPM": "softmargin.solvers.interior.ipm",
     "ConvergenceDisplay": "softmargin.report.convergence",
     "MarginDisplay": "softmargin.report.margins",
+    "RankingDisplay": "softmargin.report.ranking",
     "Certificate": "softmargin.core.result",
     "Status": "softmargin.core.status",
     "SoftmarginError": "softmargin.core.errors",
@@ -50,7 +62,10 @@ _HOME = {
 __all__ = [
     "LinearSVC",
     "SVC",
+    "RankSVM",
+    "OrdinalSVC",
     "certify",
+    "c_path",
     "load",
     "load_svmlight",
     "OCAS",
@@ -59,8 +74,11 @@ __all__ = [
     "SGD",
     "BlockSMO",
     "SMO",
+    "ActiveSet",
+    "IPM",
     "ConvergenceDisplay",
     "MarginDisplay",
+    "RankingDisplay",
     "Certificate",
     "Status",
     "SoftmarginError",

@@ -470,7 +470,8 @@ class TestCosts:
             model = SVC(tol=1e-6, **options).fit(X, y)
             counts = model.counts_
             assert set(counts) == {
-                "iterations", "pair_steps", "kernel_evaluations", "hits", "misses", "unshrinkings"
+                "iterations", "pair_steps", "kernel_evaluations", "hits", "misses", "unshrinkings",
+                "majors", "refactorisations", "degenerate",
             }  # fmt: skip
             assert counts["iterations"] == model.n_iter_.sum()
             assert counts["kernel_evaluations"] == sum(trace[-1].kernel_evaluations for trace in model.trace_) > 0

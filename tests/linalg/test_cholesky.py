@@ -60,6 +60,38 @@ def test_replayed_appends_and_deletes_match_numpy(moves, filled, seed):
         check(A, factor, b)
 
 
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), closeness=st.sampled_from([1e-3, 1e-5, 1e-6]))
+def test_long_sequences_with_nearly_dependent_rows(seed, closeness):
+    """400 updates, as an active set makes them: rows come in near copies, and one that depends is turned away.
+
+    The error of R'R stays within some units of rounding, whatever the condition.
+    """
+    rng = np.random.default_rng(seed)
+    size, dependent = 30, 1e-11
+    rows = rng.normal(size=(size // 2, 12))
+    rows = np.vstack([rows, rows + closeness * rng.normal(size=rows.shape)])
+    A, ones = rows @ rows.T + 1.0, np.ones(size)
+    factor = Factor()
+    for _ in range(400):
+        outside = np.setdiff1d(np.arange(size), factor.members)
+        if factor.order == 0 or (outside.size and rng.random() < 0.5):
+            k = int(rng.choice(outside))
+            y = factor.forward(A[factor.members, k])
+            pivot = A[k, k] - y @ y
+            if pivot > dependent * A[k, k]:
+                factor.append(k, y, pivot, 1.0)
+        else:
+            factor.delete(int(rng.integers(factor.order)))
+    S = factor.members
+    if S.size:
+        R = np.zeros((S.size, S.size))
+        for j in range(S.size):  # column by column, as LAPACK packs it
+            R[: j + 1, j] = factor._packed[j * (j + 1) // 2 : (j + 1) * (j + 2) // 2]
+        assert np.abs(R.T @ R - A[np.ix_(S, S)]).max() <= 1e-13 * np.abs(A).max()
+        np.testing.assert_allclose(R.T @ factor.carried, ones[S], atol=1e-9)
+
+
 def test_appending_enlarges_the_factor():
     A = positive_definite(90, seed=1)
     factor = Factor()

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import DualStart
 from softmargin.core.threads import Workers
 from softmargin.data.convert import as_rows
@@ -12,7 +13,7 @@ from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import Linear
 from softmargin.kernels.matrix import DirectRows
 from softmargin.problems.svc_dual import SVCDual
-from softmargin.solvers.smo.state import DualState, first_state, repaired
+from softmargin.solvers.dual_state import DualState, first_state, repaired
 
 RNG = np.random.default_rng(13)
 N = 24
@@ -92,9 +93,19 @@ def test_a_state_of_a_problem_with_larger_C_is_cut():
 
 
 def test_counts_have_names():
-    state = DualState(np.zeros(2), np.zeros(2), 1, 2, 3, 4, 5, pair_steps=6)
+    state = DualState(np.zeros(2), np.zeros(2), 1, 2, 3, 4, 5, pair_steps=6, majors=7, refactorisations=8, degenerate=9)
     expected = {"iterations": 1, "unshrinkings": 2, "kernel_evaluations": 3, "hits": 4, "misses": 5, "pair_steps": 6}
+    expected |= {"majors": 7, "refactorisations": 8, "degenerate": 9}
     assert state.counts() == expected
+
+
+@pytest.mark.parametrize(
+    ("beta", "reason"), [(np.zeros(N - 1), "shape"), (np.zeros((N, 2)), "shape"), (np.full(N, np.nan), "NaN")]
+)
+def test_starts_that_are_none(beta, reason):
+    for start in (DualStart(beta), DualState(beta, beta)):
+        with pytest.raises(SoftmarginError, match=reason):
+            first_state(problem(), start)
 
 
 def test_counted_reads_the_matrix():

@@ -27,9 +27,9 @@ from softmargin.kernels.matrix import DirectRows
 from softmargin.problems.certificate import KernelJudge
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.base import run
+from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.smo.shrink import latest, part_of
 from softmargin.solvers.smo.smo import RULES, SMO
-from softmargin.solvers.smo.state import DualState
 
 _spec = importlib.util.spec_from_file_location("catalogue", Path(__file__).parent.parent / "contract" / "catalogue.py")
 _module = importlib.util.module_from_spec(_spec)

@@ -15,6 +15,7 @@ app = typer.Typer(
     "from the optimum.\n\n"
     "  softmargin train a9a.svm a9a.model -C 1\n\n"
     "  softmargin train a9a.svm a9a.rbf -C 1 --kernel rbf --gamma 0.05\n\n"
+    "  softmargin train mq2008.svm mq2008.model -C 10 --task rank\n\n"
     "  softmargin predict a9a.model a9a.t predictions.txt\n\n"
     "DATA is svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), .npz, .npy, .csv or .parquet. Exit codes: 0 done, "
     "1 error, 2 wrong usage, 3 stopped before the tolerance was reached.",
@@ -26,6 +27,12 @@ app = typer.Typer(
 )
 
 
+class TaskName(StrEnum):
+    classify = "classify"
+    rank = "rank"
+    ordinal = "ordinal"
+
+
 class SolverName(StrEnum):
     auto = "auto"
     ocas = "ocas"
@@ -34,6 +41,8 @@ class SolverName(StrEnum):
     sgd = "sgd"
     block = "block"
     smo = "smo"
+    active_set = "active_set"
+    ipm = "ipm"
 
 
 class KernelName(StrEnum):
@@ -53,6 +62,27 @@ class WorkingSet(StrEnum):
     gain_one_row = "gain_one_row"
     gain_all_cached = "gain_all_cached"
     decomposition = "decomposition"
+
+
+class PairWeight(StrEnum):
+    mean = "mean"
+    sum = "sum"
+
+
+class QueryWeight(StrEnum):
+    pairs = "pairs"
+    equal = "equal"
+
+
+class Thresholds(StrEnum):
+    fitted = "fitted"
+    immediate = "immediate"
+    all = "all"
+
+
+class Cost(StrEnum):
+    absolute = "absolute"
+    zero_one = "zero_one"
 
 
 class StopRule(StrEnum):
@@ -79,6 +109,7 @@ Label = Annotated[
     str | None,
     typer.Option(help="Column of the labels: a name (.csv, .parquet, .npz) or a number (.npy).", show_default=False),
 ]
+NoQueries = Annotated[bool, typer.Option("--no-qid", help="For rankings: all rows are one query, whatever their qid.")]
 Base = Annotated[IndexBase, typer.Option("--index-base", help="Number of the first feature in svmlight text.")]
 Type = Annotated[ValueType, typer.Option("--dtype", help="Type in which values of text are kept.")]
 
@@ -107,6 +138,32 @@ def train(
         float | None,
         typer.Option("-C", "-c", metavar="C", help="Weight of the sum of losses.  [default: 1]", show_default=False),
     ] = None,
+    task: Annotated[
+        TaskName | None,
+        typer.Option(help="rank learns an order, ordinal ordered labels.  [default: classify]", show_default=False),
+    ] = None,
+    pairs: Annotated[
+        PairWeight | None,
+        typer.Option(help="What C multiplies: mean or sum over the pairs.  [default: mean]", show_default=False),
+    ] = None,
+    query_weight: Annotated[
+        QueryWeight | None,
+        typer.Option(help="A query counts by its pairs, or as others do.  [default: pairs]", show_default=False),
+    ] = None,
+    thresholds: Annotated[
+        Thresholds | None,
+        typer.Option(help="How those between ordered labels are found.  [default: fitted]", show_default=False),
+    ] = None,
+    cost: Annotated[
+        Cost | None,
+        typer.Option(help="What fitted thresholds minimise.  [default: absolute]", show_default=False),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL,...", help="Ordered labels in their order.  [default: numbers ascend]", show_default=False
+        ),
+    ] = None,
     kernel: Annotated[
         KernelName | None, typer.Option(help="Train a kernel model.  [default: a linear model]", show_default=False)
     ] = None,
@@ -125,7 +182,9 @@ def train(
     ] = None,
     solver: Annotated[
         SolverName | None,
-        typer.Option(help="Algorithm; block and smo are for kernels.  [default: auto]", show_default=False),
+        typer.Option(
+            help="Algorithm; block, smo, active_set and ipm are for kernels.  [default: auto]", show_default=False
+        ),
     ] = None,
     working_set: Annotated[
         WorkingSet | None, typer.Option(help="How smo chooses its pair.  [default: auto]", show_default=False)
@@ -164,6 +223,7 @@ def train(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where MODEL was stopped.")] = False,
     label: Label = None,
+    no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
     n_features: Annotated[
         int | None, typer.Option(help="Number of features.  [default: as many as occur]", show_default=False)
@@ -178,6 +238,13 @@ def train(
     """
     named: dict[str, Any] = {
         "C": C,
+        "task": task and task.value,
+        "pairs": pairs and pairs.value,
+        "query_weight": query_weight and query_weight.value,
+        "thresholds": thresholds and thresholds.value,
+        "cost": cost and cost.value,
+        "classes": classes,
+        "no_qid": True if no_qid else None,
         "kernel": kernel and kernel.value,
         "gamma": gamma,
         "degree": degree,
@@ -198,11 +265,11 @@ def train(
     }
     given = {name: value for name, value in named.items() if value is not None}
     if not resume:
-        train_options.check(given, given.get("kernel"))
+        train_options.check(given, train_options.kind_of(given), given.get("kernel"))
     from softmargin.cli import training
     from softmargin.cli.data import DataOptions
 
-    options = DataOptions(label, index_base.value, n_features, dtype.value, jobs)
+    options = DataOptions(label, index_base.value, n_features, dtype.value, jobs, no_qid)
     training.train(data, model, options, given, resume=resume, quiet=quiet, as_json=json)
 
 
@@ -223,14 +290,15 @@ def predict(
     jobs: Jobs = -1,
     json: Json = False,
 ) -> None:
-    """Predict a label for each row of DATA, one a line.
+    """Predict a label for each row of DATA, one a line; with a ranking model, a score.
 
     Where DATA has labels, the accuracy is shown.
     """
     from softmargin.cli import using
     from softmargin.cli.data import DataOptions
 
-    using.predict(model, data, out, DataOptions(label, index_base.value, n_jobs=jobs), scores=scores, as_json=json)
+    options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=True)
+    using.predict(model, data, out, options, scores=scores, as_json=json)
 
 
 @app.command(no_args_is_help=True)
@@ -257,6 +325,7 @@ def certify(
         ),
     ] = None,
     label: Label = None,
+    no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
     dtype: Type = ValueType.float64,
     jobs: Jobs = -1,
@@ -270,7 +339,7 @@ def certify(
     from softmargin.cli import using
     from softmargin.cli.data import DataOptions
 
-    options = DataOptions(label, index_base.value, dtype=dtype.value, n_jobs=jobs)
+    options = DataOptions(label, index_base.value, dtype=dtype.value, n_jobs=jobs, no_qid=no_qid)
     using.certify(model, data, options, C=C, as_json=json)
 
 
@@ -280,15 +349,19 @@ def evaluate(
     model: Model,
     data: Data,
     label: Label = None,
+    no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
+    k: Annotated[int, typer.Option("--ndcg-at", "-k", min=1, metavar="K", help="Places that count in NDCG.")] = 10,
     jobs: Jobs = -1,
     json: Json = False,
 ) -> None:
     """Measure how well a model predicts DATA.
 
-    Accuracy, and for two classes ROC area and precision/recall break-even point.
+    Classes: accuracy, and for two of them ROC area and precision/recall break-even point. Rankings: pairs in order,
+    NDCG, mean average precision. Ordered labels: mean absolute error, accuracy, pairs in order.
     """
     from softmargin.cli import using
     from softmargin.cli.data import DataOptions
 
-    using.evaluate(model, data, DataOptions(label, index_base.value, n_jobs=jobs), as_json=json)
+    options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=no_qid)
+    using.evaluate(model, data, options, k=k, as_json=json)

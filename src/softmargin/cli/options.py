@@ -7,9 +7,28 @@ from typing import Any
 
 import typer
 
-SOLVERS = {"linear": ("auto", "ocas", "cpa", "pegasos", "sgd"), "kernel": ("auto", "block", "smo")}
-LINEAR_ONLY = ("fit_intercept", "intercept", "random_state")
-KERNEL_ONLY = ("kernel", "gamma", "degree", "coef0", "cache_bytes", "working_set", "shrinking", "stopping")
+SOLVERS = {
+    "linear": ("auto", "ocas", "cpa", "pegasos", "sgd"),
+    "kernel": ("auto", "block", "smo", "active_set", "ipm"),
+    "rank": ("auto", "ocas", "cpa"),
+    "ordinal": ("auto", "ocas", "cpa"),
+}
+# Options that mean something for some kinds of models only: which, and what to say of them elsewhere.
+ONLY_FOR: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
+    (
+        ("fit_intercept", "intercept", "random_state"),
+        ("linear",),
+        "it is for linear models that classify, which are trained without --kernel and --task.",
+    ),
+    (
+        ("kernel", "gamma", "degree", "coef0", "cache_bytes", "working_set", "shrinking", "stopping"),
+        ("kernel",),
+        "it is for kernel models, which --kernel trains.",
+    ),
+    (("class_weight",), ("linear", "kernel", "ordinal"), "it is for classes, and a ranking has none."),
+    (("pairs", "query_weight", "no_qid"), ("rank",), "it is for rankings, which --task rank trains."),
+    (("thresholds", "cost", "classes"), ("ordinal",), "it is for ordered labels, which --task ordinal learns."),
+)
 # Of those parameters that belong to some kernels only.
 PARAMETERS_OF = {
     "linear": (),
@@ -27,20 +46,30 @@ NAMES = {
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-def check(given: Mapping[str, Any], kernel: str | None) -> None:
-    """Refuse options that mean nothing for a model with this kernel, or for a linear one if it is None."""
-    if kernel is None:
-        _refuse(given, KERNEL_ONLY, "it is for kernel models, which --kernel trains.")
-    else:
-        _refuse(given, LINEAR_ONLY, "it is for linear models, which are trained without --kernel.")
+def check(given: Mapping[str, Any], kind: str, kernel: str | None = None) -> None:
+    """Refuse options that mean nothing for a model of this kind: linear, kernel (with its name), rank or ordinal."""
+    if kind in ("rank", "ordinal") and "kernel" in given:
+        raise typer.BadParameter(f"models of --task {kind} are linear: leave it out.", param_hint="--kernel")
+    for names, kinds, reason in ONLY_FOR:
+        if kind not in kinds:
+            _refuse(given, names, reason)
+    if kernel is not None:
         others = {name for names in PARAMETERS_OF.values() for name in names} - set(PARAMETERS_OF.get(kernel, ()))
         _refuse(given, others, f"the kernel {kernel} has no such parameter.")
-    family = "linear" if kernel is None else "kernel"
     solver = given.get("solver", "auto")
-    if solver not in SOLVERS[family]:
+    if solver not in SOLVERS[kind]:
+        family = kind if kind in ("linear", "kernel") else f"--task {kind}"
         raise typer.BadParameter(
-            f"{solver} is not for {family} models: choose one of {', '.join(SOLVERS[family])}.", param_hint="--solver"
+            f"{solver} is not for {family} models: choose one of {', '.join(SOLVERS[kind])}.", param_hint="--solver"
         )
+
+
+def kind_of(given: Mapping[str, Any]) -> str:
+    """What the options train."""
+    task = given.get("task", "classify")
+    if task != "classify":
+        return str(task)
+    return "linear" if given.get("kernel") is None else "kernel"
 
 
 def _refuse(given: Mapping[str, Any], names: Iterable[str], reason: str) -> None:

@@ -11,14 +11,17 @@ import typer
 
 from softmargin.cli import options as train_options
 from softmargin.cli import output
-from softmargin.cli.data import DataOptions, read_labelled
+from softmargin.cli.data import DataOptions, Labelled, naming, read_labelled
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
 from softmargin.estimators.linear_svc import LinearSVC
+from softmargin.estimators.ordinal_svc import OrdinalSVC
 from softmargin.estimators.persistence import load
+from softmargin.estimators.rank_svm import RankSVM
 from softmargin.estimators.svc import SVC
 from softmargin.estimators.warnings import ConvergenceWarning
 
+ESTIMATORS = {"linear": LinearSVC, "kernel": SVC, "rank": RankSVM, "ordinal": OrdinalSVC}
 # What may be changed when a stopped fit goes on; everything else is the model's.
 LIMITS = ("C", "tol", "max_seconds", "max_iter", "n_jobs", "cache_bytes")
 # A dual variable this close to its bound, as a share of it, lies on it.
@@ -28,19 +31,26 @@ AT_BOUND = 1e-9
 def train(
     data: Path, model: Path, options: DataOptions, given: dict[str, Any], *, resume: bool, quiet: bool, as_json: bool
 ) -> None:
-    estimator = _resumed(model, given) if resume else SVC() if "kernel" in given else LinearSVC()
+    estimator = _resumed(model, given) if resume else ESTIMATORS[train_options.kind_of(given)]()
+    for name in ("task", "no_qid"):  # no parameters of the estimator
+        given.pop(name, None)
+    ranks = isinstance(estimator, RankSVM)
     if not model.parent.is_dir():
         raise SoftmarginError(f"{model.parent} is not a folder: the model could not be written there.")
     n_features = estimator.n_features_in_ if resume else None
-    X, y = read_labelled(data, options, n_features)
+    rows = read_labelled(data, options, n_features, with_queries=ranks)
+    if ranks and rows.qid is None and not (options.no_qid or quiet or as_json):
+        output.note(f"{data} has no qid: all rows are one query.")
     if "class_weight" in given:
-        given["class_weight"] = _class_weight(given["class_weight"], y)
+        given["class_weight"] = _class_weight(given["class_weight"], rows.y)
+    if "classes" in given:
+        given["classes"] = _ordered_labels(given["classes"], rows.y)
     if resume:
         _check_unchanged(estimator, given)
     estimator.set_params(**given, verbose=int(output.is_watched() and not quiet and not as_json))
     try:
-        with _warnings_as_notes(as_json):
-            estimator.fit(X, y)
+        with naming(data), _warnings_as_notes(as_json):
+            estimator.fit(rows.X, rows.y, **({"qid": rows.qid} if ranks else {}))
     except KeyboardInterrupt:
         if getattr(estimator, "status_", None) is not Status.INTERRUPTED:
             raise
@@ -48,7 +58,7 @@ def train(
     done = estimator.status_.reached_goal
     estimator.save(model, include_training_state=not done)
     if as_json or not quiet:
-        output.show(_summary(estimator, X, model), as_json)
+        output.show(_summary(estimator, rows, model), as_json)
     if not done and not as_json:
         spent = estimator.status_ is Status.BUDGET
         further = (
@@ -80,7 +90,11 @@ def _warnings_as_notes(as_json: bool) -> Iterator[None]:
 
 def _resumed(model: Path, given: dict[str, Any]) -> Any:
     estimator = load(model)
-    train_options.check(given, getattr(estimator, "kernel", None))
+    kind = next(kind for kind, cls in ESTIMATORS.items() if type(estimator) is cls)
+    task = kind if kind in ("rank", "ordinal") else "classify"
+    if given.get("task", task) != task:
+        raise SoftmarginError(f"--resume goes on with the model's own task, {task}: leave the other out.")
+    train_options.check(given, kind, getattr(estimator, "kernel", None))
     if not hasattr(estimator, "_state"):
         raise SoftmarginError(f"{model} was not stopped early: there is nothing to resume. Train it anew.")
     return estimator.set_params(warm_start=True, max_seconds=None, max_iter=None)
@@ -113,15 +127,24 @@ def _class_weight(text: str, y: np.ndarray) -> Any:
     return weights
 
 
-def _summary(estimator: Any, X: Any, model: Path) -> dict[str, Any]:
+def _ordered_labels(text: str, y: np.ndarray) -> list:
+    """The labels that are named; those that do not occur in the data are read as the others are."""
+    kind = float if y.dtype.kind == "f" else int if y.dtype.kind in "iu" else str
+    try:
+        return [kind(name.strip()) for name in text.split(",")]
+    except ValueError:
+        raise SoftmarginError(f"--classes {text}: the labels of the data are numbers, such as {y[0]}.") from None
+
+
+def _summary(estimator: Any, rows: Labelled, model: Path) -> dict[str, Any]:
     certificate = estimator.certificate_
     is_kernel = isinstance(estimator, SVC)
     return {
         "model": str(model),
         "status": estimator.status_.name,
-        "rows": X.shape[0],
-        "features": X.shape[1],
-        "classes": estimator.classes_.tolist(),
+        "rows": rows.X.shape[0],
+        "features": rows.X.shape[1],
+        **_targets(estimator, rows),
         **(_kernel_summary(estimator) if is_kernel else {"iterations": estimator.n_iter_}),
         "seconds": estimator.seconds_["total"],
         "primal": certificate.primal,
@@ -130,6 +153,13 @@ def _summary(estimator: Any, X: Any, model: Path) -> dict[str, Any]:
         **({"kkt_violation": certificate.kkt_violation} if is_kernel else {}),
         "tol": estimator.tol,
     }
+
+
+def _targets(estimator: Any, rows: Labelled) -> dict[str, Any]:
+    if isinstance(estimator, RankSVM):
+        return {"queries": rows.n_queries, "pairs": int(estimator.n_pairs_)}
+    thresholds = {"thresholds": estimator.thresholds_.tolist()} if isinstance(estimator, OrdinalSVC) else {}
+    return {"classes": estimator.classes_.tolist()} | thresholds
 
 
 def _kernel_summary(estimator: SVC) -> dict[str, Any]:

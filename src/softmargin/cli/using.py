@@ -12,11 +12,10 @@ import numpy as np
 import typer
 
 from softmargin.cli import output
-from softmargin.cli.data import DataOptions, read, read_labelled
+from softmargin.cli.data import DataOptions, naming, read, read_labelled
 from softmargin.cli.options import goes_by_kkt
 from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
 from softmargin.estimators.record_scoring import Predictor, predictor_of
-from softmargin.estimators.scoring import labels_from_scores
 from softmargin.io.atomic import replacing
 from softmargin.io.model_file import read_model
 from softmargin.io.record import ModelRecord, Named
@@ -26,18 +25,18 @@ def predict(model: Path, data: Path, out: Path | None, options: DataOptions, *, 
     if as_json and out is None:
         raise typer.BadParameter("--json describes the predictions, which then go to a file: give OUT.")
     predictor = _predictor(model)
-    table = read(data, options, n_features=predictor.n_features)
+    ranks = predictor.classes is None
+    table = read(data, options, predictor.n_features, with_queries=ranks)
     found = _scores(predictor, table.X, data, options)
-    predicted = labels_from_scores(found, predictor.classes)
-    text = _score_lines(found) if scores else "".join(f"{label}\n" for label in predicted.tolist())
+    predicted = found if ranks else predictor.labels(found)
+    text = _score_lines(found) if scores or ranks else "".join(f"{label}\n" for label in predicted.tolist())
     if out is None:
         typer.echo(text, nl=False)
     else:
         with replacing(out) as file:
             file.write(text.encode())
     summary: dict[str, Any] = {"rows": len(predicted), "predictions": None if out is None else str(out)}
-    known = None if table.y is None else np.isin(table.y, predictor.classes)
-    if known is not None and known.any():
+    if predictor.classes is not None and table.y is not None and np.isin(table.y, predictor.classes).any():
         correct = int(np.count_nonzero(predicted == table.y))
         summary |= {"correct": correct, "accuracy": correct / len(predicted)}
         if not as_json:
@@ -73,14 +72,15 @@ def info(model: Path, *, as_json: bool) -> None:
 
 
 def _described(record: ModelRecord, model: Path) -> dict[str, Any]:
-    classes = record.arrays["classes_"].tolist()
+    classes, thresholds = (record.arrays.get(name) for name in ("classes_", "thresholds_"))
     known = {
         "estimator": record.kind,
         "parameters": {name: _parameter(value) for name, value in record.params.items()},
         "solver": _solver_of(record),
-        "classes": classes,
+        "classes": None if classes is None else classes.tolist(),
+        "thresholds": None if thresholds is None else thresholds.tolist(),
         **(_kernel_described(record) if record.kind == "SVC" else _linear_described(record)),
-        **_certificates(record, classes),
+        **_certificates(record),
         "can_be_resumed": any(name.startswith("state.") for name in record.arrays),
         "bytes": model.stat().st_size,
         "versions": record.versions,
@@ -89,10 +89,11 @@ def _described(record: ModelRecord, model: Path) -> dict[str, Any]:
 
 
 def _linear_described(record: ModelRecord) -> dict[str, Any]:
-    coef = record.arrays["coef_"]
+    coef = np.atleast_2d(record.arrays["coef_"])
     return {
         "features": coef.shape[1],
         "features_used": int(np.count_nonzero(np.any(coef != 0.0, axis=0))),
+        "pairs": record.values.get("n_pairs_"),
         "status": record.values.get("status_"),
         "iterations": record.values.get("n_iter_"),
     }
@@ -112,13 +113,13 @@ def _kernel_described(record: ModelRecord) -> dict[str, Any]:
     }
 
 
-def _certificates(record: ModelRecord, classes: list) -> dict[str, Any]:
+def _certificates(record: ModelRecord) -> dict[str, Any]:
     found = record.values.get("certificates_") or []
     if len(found) == 1:
         return {"certificate": dict(found[0])}
     names = list(map(str, range(len(found))))
     if record.kind == "SVC":
-        names = [f"{first} against {second}" for first, second in combinations(classes, 2)]
+        names = [f"{first} against {second}" for first, second in combinations(record.arrays["classes_"].tolist(), 2)]
     return {"certificates": dict(zip(names, found, strict=False))} if found else {}
 
 
@@ -149,8 +150,11 @@ def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, a
             raise SoftmarginError(f"{model} was trained with C={estimator.C:g}: leave -C out.")
         estimator.set_params(C=C)
     estimator.set_params(n_jobs=options.n_jobs)
-    X, y = read_labelled(data, options, estimator.n_features_in_)
-    certificate = judged(estimator, X, y)
+    ranks = not hasattr(estimator, "classes_")
+    _check_queries(options, ranks)
+    X, y, qid = read_labelled(data, options, estimator.n_features_in_, with_queries=ranks)
+    with naming(data):
+        certificate = judged(estimator, X, y, qid=qid)
     output.show(
         {
             "primal": certificate.primal,
@@ -168,10 +172,24 @@ def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, a
         raise typer.Exit(output.STOPPED_EARLY)
 
 
-def evaluate(model: Path, data: Path, options: DataOptions, *, as_json: bool) -> None:
-    from softmargin.estimators.evaluate import measures
+def evaluate(model: Path, data: Path, options: DataOptions, *, k: int, as_json: bool) -> None:
+    from softmargin.estimators.evaluate import measures, ordinal_measures, ranking_measures
 
     predictor = _predictor(model)
-    X, y = read_labelled(data, options, n_features=predictor.n_features)
-    scores = _scores(predictor, X, data, options)
-    output.show({"rows": len(y)} | measures(scores, predictor.classes, y), as_json)
+    classes = predictor.classes
+    _check_queries(options, classes is None)
+    rows = read_labelled(data, options, predictor.n_features, with_queries=classes is None)
+    scores = _scores(predictor, rows.X, data, options)
+    found: dict[str, Any] = {"rows": len(rows.y)}
+    if classes is None:
+        found |= {"queries": rows.n_queries} | ranking_measures(scores, rows.y, rows.qid, k)
+    elif predictor.thresholds is not None:
+        found |= ordinal_measures(scores, predictor.labels(scores), classes, rows.y)
+    else:
+        found |= measures(scores, classes, rows.y)
+    output.show(found, as_json)
+
+
+def _check_queries(options: DataOptions, ranks: bool) -> None:
+    if options.no_qid and not ranks:
+        raise typer.BadParameter("it is for rankings, and this model is none.", param_hint="--no-qid")

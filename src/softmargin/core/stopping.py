@@ -17,7 +17,8 @@ class Measure:
     `primal` and `dual` are the solver's belief. `scale` is C * sum(s), the primal value at w = 0. `violation` is
     SVM-perf's: by how much the newest constraint exceeds the slack, as mean risk. `kkt` is LIBSVM's: by how much the
     dual candidate violates its optimality conditions. `spent` says that the solver's own budget ends here, whatever was
-    reached (Pegasos, SGD).
+    reached (Pegasos, SGD). Unless it is `settled` the solver has not come to the point that it would answer for, and
+    its figures are no claim (active set: the partition of the variables is not final).
     """
 
     primal: float
@@ -26,6 +27,7 @@ class Measure:
     violation: float = math.inf
     kkt: float = math.inf
     spent: bool = False
+    settled: bool = True
 
     @property
     def gap(self) -> float:

@@ -1,9 +1,9 @@
-"""Where data, problem, judge and solver meet: from signed weights to results, for one sub-problem or many."""
+"""Where data, problem, judge and solver meet: from targets to results, for one sub-problem or many."""
 
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,7 @@ from softmargin.core.trace import Clock, Observer
 from softmargin.data.convert import by_frequency
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.problems.certificate import HingeJudge
-from softmargin.problems.hinge import Hinge
+from softmargin.estimators.settings import Setting
 from softmargin.solvers.base import Solver, run
 from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
@@ -26,63 +25,48 @@ from softmargin.solvers.subgradient.pegasos import Pegasos
 from softmargin.solvers.subgradient.sgd import SGD
 from softmargin.solvers.subgradient.state import SubgradientSolver
 
-LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {
-    "auto": OCAS,
-    "ocas": OCAS,
-    "cpa": CPA,
-    "pegasos": Pegasos,
-    "sgd": SGD,
-}
+PLANE_SOLVERS: dict[str, Callable[[], Solver]] = {"auto": OCAS, "ocas": OCAS, "cpa": CPA}
+LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {**PLANE_SOLVERS, "pegasos": Pegasos, "sgd": SGD}
 Candidate = Callable[[Any], Solution]
 _SOLVER_METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled")
 
 
 def linear_solver(solver: Any, random_state: Any = None) -> Solver:
     """A solver from its name, or a configured solver; one that draws at random without a seed is given one."""
-    found = _named_solver(solver)
+    found = _named_solver(solver, LINEAR_SOLVERS)
     if isinstance(found, SubgradientSolver) and found.seed is None and random_state is not None:
         return replace(found, seed=validation.seed(random_state))
     return found
 
 
-def _named_solver(solver: Any) -> Solver:
+def plane_solver(solver: Any) -> Solver:
+    """A solver for risks that are no sum over rows, from its name, or a configured one."""
+    found = _named_solver(solver, PLANE_SOLVERS)
+    if isinstance(found, SubgradientSolver):
+        raise SoftmarginError(
+            f"solver={solver!r} visits one row at a time, but this objective is no sum over rows: use 'ocas' or 'cpa'."
+        )
+    return found
+
+
+def _named_solver(solver: Any, choices: dict[str, Callable[[], Solver]]) -> Solver:
+    known = ", ".join(map(repr, choices))
     if isinstance(solver, str):
-        if solver not in LINEAR_SOLVERS:
-            known = ", ".join(map(repr, LINEAR_SOLVERS))
+        if solver not in choices:
             raise SoftmarginError(f"solver={solver!r} is unknown: choose one of {known}, or give a solver object.")
-        return LINEAR_SOLVERS[solver]()
+        return choices[solver]()
     if isinstance(solver, type) or not all(callable(getattr(solver, name, None)) for name in _SOLVER_METHODS):
-        known = ", ".join(map(repr, LINEAR_SOLVERS))
         raise SoftmarginError(
             f"solver={solver!r} is neither a name ({known}) nor a solver object such as softmargin.OCAS()."
         )
     return solver
 
 
-@dataclass(frozen=True)
-class LinearSetting:
-    """What makes a hinge problem out of rows and signed weights."""
-
-    C: float
-    intercept: str
-    intercept_scaling: float = 1.0
-
-    def problem(self, rows: Rows, v: np.ndarray, workers: Workers) -> Hinge:
-        return Hinge(rows.on(workers), v, self.C, self.intercept, self.intercept_scaling, workers)
-
-    def judge(self, rows: Rows, v: np.ndarray, workers: Workers) -> HingeJudge:
-        return HingeJudge(rows.on(workers), v, self.C, self.intercept, self.intercept_scaling)
-
-    def start_from(self, w: np.ndarray, b: float) -> WeightStart:
-        """A start from weights alone."""
-        return WeightStart(np.append(w, b / self.intercept_scaling) if self.intercept == "penalised" else w)
-
-
 def solve_all(
     solver: Solver,
-    setting: LinearSetting,
+    setting: Setting,
     rows: Rows,
-    targets: Sequence[np.ndarray],
+    targets: Sequence[Any],
     stop: Stop,
     n_threads: int,
     *,
@@ -90,7 +74,7 @@ def solve_all(
     cancel: Cancel | None = None,
     observers: Callable[[int, Candidate], Sequence[Observer]] = lambda k, candidate: (),
 ) -> list[Result]:
-    """One result for each of `targets` (signed weights of the sub-problems) over one copy of the rows.
+    """One result for each of `targets` (what the setting makes a sub-problem of) over one copy of the rows.
 
     Observers are made for each sub-problem, given how a state becomes a solution.
     Threads go to sub-problems first, then to rows. `stop.max_seconds` is for all of them together. After an interrupt
@@ -119,7 +103,7 @@ def solve_all(
                 problem,
                 limit,
                 lambda solution: judge(outer(solution)),
-                start=None if starts is None else _renumbered(starts[k], number),
+                start=None if starts is None else setting.resumed(problem, _renumbered(starts[k], number)),
                 observers=observers(k, lambda state: outer(solver.solution(problem, state))),
                 workers=workers,
                 cancel=cancel,
@@ -153,15 +137,16 @@ def _renumbered(start: Any, number: np.ndarray | None) -> Any:
     return WeightStart(w)
 
 
-def fingerprint(rows: Rows, targets: Sequence[np.ndarray], setting: LinearSetting) -> str:
+def fingerprint(rows: Rows, targets: Sequence[Any], setting: Setting) -> str:
     """Identifies data, labels and weights, at the cost of one product with X.
 
     Any change of an entry changes the product with a fixed vector, unless it drowns in rounding, and then the planes
     do not notice it either.
     """
     probe = 0.5 + np.modf(np.arange(1, rows.n_cols + 1) * 0.6180339887498949)[0]
-    digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.intercept} {setting.intercept_scaling}".encode())
+    digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.key}".encode())
     digest.update(rows.dot(probe).tobytes())
-    for v in targets:
-        digest.update(v.tobytes())
+    for target in targets:
+        for part in setting.parts(target):
+            digest.update(part.tobytes())
     return digest.hexdigest()

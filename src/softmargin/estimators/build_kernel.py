@@ -1,9 +1,10 @@
 """Where kernel, data, dual problem, judge and solver meet: from pairs of classes to results."""
 
 import hashlib
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Certificate, DualStart, Result, Solution
 from softmargin.core.status import Status
-from softmargin.core.stopping import Stop
+from softmargin.core.stopping import Measure, Stop, relative_gap
 from softmargin.core.threads import Cancel, Workers
 from softmargin.core.trace import Clock, Observer, Trace
 from softmargin.data.convert import thinned
@@ -24,11 +25,14 @@ from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.kernels.segments import PairRows, Segments
 from softmargin.problems.certificate import KernelJudge
 from softmargin.problems.svc_dual import SVCDual
+from softmargin.solvers.active_set.active_set import ActiveSet
 from softmargin.solvers.base import MAX_DISPUTES, Solver, run
+from softmargin.solvers.dual_state import DualState
+from softmargin.solvers.interior.ipm import IPM, low_rank_start
 from softmargin.solvers.smo.block import BlockSMO
 from softmargin.solvers.smo.smo import RULES, SMO
 
-KERNEL_SOLVERS = ("auto", "block", "smo")
+KERNEL_SOLVERS = ("auto", "block", "smo", "active_set", "ipm")
 # Rows in float32 have seven digits: enough for gaps and violations down to here.
 SINGLE_TOL = 1e-4
 _SINGLE_RANGE = (1e-30, 1e30)
@@ -40,6 +44,8 @@ _SINGLE_DISPUTES = 2
 _ROWS_FOR_BLOCKS = 128
 # A cache that holds this share of the matrix serves the second-order rule, with fewer steps; a smaller one HMG.
 _SHARE_FOR_SECOND_ORDER = 0.1
+# Where BlockSMO begins for the active set, it ends at this relative gap, or after so many rounds or pair steps.
+_COARSE_GAP, _COARSE_ROUNDS, _COARSE_STEPS = 0.1, 20, 100_000
 # Rows whose part of the matrix shows whether a kernel that may be indefinite is so.
 _CONVEXITY_ROWS = 400
 
@@ -74,11 +80,15 @@ def pairs_of(codes: np.ndarray, n_classes: int, weights: np.ndarray) -> list[Pai
 
 @dataclass(frozen=True)
 class KernelSetting:
-    """What makes kernel problems out of rows and pairs. Without a kernel the rows are the kernel matrix itself."""
+    """What makes kernel problems out of rows and pairs. Without a kernel the rows are the kernel matrix itself.
+
+    `needs_double` says that the solver wants kernel values in double precision, whatever the tolerance.
+    """
 
     C: float
     kernel: Kernel | None
     cache_bytes: float | None = None
+    needs_double: bool = False
 
     def cache(self, n_rows: int, itemsize: int) -> float:
         """Bytes for kernel rows: as asked for, or a quarter of what is free; never more than the whole matrix."""
@@ -128,7 +138,7 @@ class KernelSetting:
     def dtypes(self, rows: Rows, pairs: Sequence[Pair], tol: float) -> list[Any]:
         """What kernel values are kept in, and what instead where that turns out to be too coarse."""
         small = max(pair.index.size for pair in pairs) <= _SMALL
-        single = tol >= SINGLE_TOL and not small and self.fits_single(rows)
+        single = not self.needs_double and tol >= SINGLE_TOL and not small and self.fits_single(rows)
         return [np.float32, np.float64] if single else [np.float64]
 
     def looks_convex(self, rows: Rows) -> bool:
@@ -161,15 +171,25 @@ def _by_class(pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
 
 def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) -> Callable[[RowStore], Solver]:
     """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
+    one_of(working_set, "working_set", ("auto", *RULES))
+    if needs_convex(solver):
+        if working_set != "auto":
+            raise SoftmarginError(
+                f"working_set={working_set!r} is a rule for pairs, but solver={solver!r} has none: use solver='smo'."
+            )
+        chosen = {"active_set": ActiveSet, "ipm": IPM}[solver]() if isinstance(solver, str) else solver
+        chosen = replace(chosen, stopping=stop.rule)
+        if isinstance(chosen, IPM):
+            return lambda store: chosen
+        return lambda store: Staged(chosen, BlockSMO(stopping=stop.rule))
     if not isinstance(solver, str):
         if isinstance(solver, BlockSMO | SMO):
             return lambda store: replace(solver, stopping=stop.rule)
         raise SoftmarginError(
             f"solver={solver!r} is neither a name ({', '.join(map(repr, KERNEL_SOLVERS))}) nor a solver object such as "
-            "softmargin.SMO() or softmargin.BlockSMO()."
+            "softmargin.SMO(), BlockSMO(), ActiveSet() or IPM()."
         )
     one_of(solver, "solver", KERNEL_SOLVERS)
-    one_of(working_set, "working_set", ("auto", *RULES))
     if solver == "block" and working_set != "auto":
         raise SoftmarginError(
             f"working_set={working_set!r} is a rule for pairs, but solver='block' works on blocks: use solver='smo'."
@@ -188,6 +208,86 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
         return SMO(rule=pair_rule, shrinking=shrinking, tol=stop.tol, stopping=stop.rule)
 
     return choose
+
+
+def needs_convex(solver: Any) -> bool:
+    """Whether this value of `solver` needs a positive semi-definite kernel, in double precision."""
+    return isinstance(solver, ActiveSet | IPM) or (isinstance(solver, str) and solver in ("active_set", "ipm"))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Who works on a state, and what that solver keeps in it: "begin" and "rest" are blocks, "low rank" is the interior
+    point method, "active" the active set.
+    """
+
+    name: str
+    block: Any = None
+
+
+@dataclass(frozen=True)
+class Staged:
+    """The active set, which others may begin for, and which hands over to blocks where its matrix gets too large."""
+
+    active: ActiveSet
+    blocks: BlockSMO
+    state_type: ClassVar[type] = DualState
+
+    @property
+    def stopping(self) -> str:
+        return self.active.stopping
+
+    def init(self, problem: SVCDual, start: Any = None) -> DualState:
+        state = self.active.init(problem, start)
+        first = {"smo": "begin", "ipm": "low rank", "cold": "active"}[self.active.start]
+        if isinstance(start, DualState) and isinstance(start.block, Stage):
+            first = start.block.name
+        elif start is not None and first == "low rank":
+            first = "active"
+        return replace(state, block=Stage(first))
+
+    def step(self, problem: SVCDual, state: DualState) -> DualState:
+        stage, state = self._stage(state)
+        if stage == "begin" and self._is_coarse(problem, state):
+            stage, state = "active", replace(state, block=None, is_stalled=False)
+        if stage == "low rank":
+            stage, state = "active", self.active.init(problem, low_rank_start(problem, self.active.rank))
+        excess = self.active.excess(problem, state) if stage == "active" else None
+        if excess is not None:
+            warnings.warn(
+                f"{excess}: BlockSMO goes on from here. For the exact sets raise it, or lower C or gamma.",
+                UserWarning,
+                stacklevel=2,
+            )
+            stage, state = "rest", replace(state, block=None)
+        after = (self.active if stage == "active" else self.blocks).step(problem, state)
+        return replace(after, block=Stage(stage, after.block))
+
+    def measure(self, problem: SVCDual, state: DualState) -> Measure:
+        stage, state = self._stage(state)
+        if stage in ("active", "low rank"):
+            return self.active.measure(problem, state)
+        return replace(self.blocks.measure(problem, state), settled=stage == "rest")
+
+    def counts(self, state: DualState) -> dict[str, int]:
+        return state.counts()
+
+    def solution(self, problem: SVCDual, state: DualState) -> Solution:
+        return problem.solution(state.beta, state.f)
+
+    def is_stalled(self, state: DualState) -> bool:
+        return state.is_stalled and self._stage(state)[0] != "begin"
+
+    @staticmethod
+    def _stage(state: DualState) -> tuple[str, DualState]:
+        stage = state.block if isinstance(state.block, Stage) else Stage("active")
+        return stage.name, replace(state, block=stage.block)
+
+    def _is_coarse(self, problem: SVCDual, state: DualState) -> bool:
+        measure = self.blocks.measure(problem, state)
+        gap = relative_gap(measure.primal, measure.dual, measure.scale)
+        has_worked = state.iterations >= _COARSE_ROUNDS or state.pair_steps >= _COARSE_STEPS
+        return gap <= _COARSE_GAP or has_worked or state.is_stalled
 
 
 def solve_pairs(
@@ -217,7 +317,7 @@ def solve_pairs(
     results = []
     for k, pair in enumerate(pairs):
         if not (pair.signed_weights > 0).any() or not (pair.signed_weights < 0).any():
-            results.append(_without_opponent(pair))
+            results.append(without_opponent(pair))
             continue
         limit = stop
         if stop.max_seconds is not None:
@@ -268,11 +368,11 @@ def _continued(first: Result, second: Result) -> Result:
     return replace(second, counts=counts, seconds=seconds, trace=Trace([*first.trace, *records]))
 
 
-def _without_opponent(pair: Pair) -> Result:
+def without_opponent(pair: Pair) -> Result:
     """The answer where only one class has rows of positive weight: always that class."""
     b = 1.0 if (pair.signed_weights > 0).any() else -1.0
     nothing = np.zeros(pair.index.size)
-    counts = dict.fromkeys(("iterations", "kernel_evaluations", "hits", "misses", "unshrinkings", "pair_steps"), 0)
+    counts = DualState(nothing, nothing).counts()
     seconds = {"total": 0.0, "judge": 0.0, "compile": 0.0}
     certificate = Certificate(0.0, 0.0, 0.0, 0.0, 0.0)
     return Result(Solution(np.empty(0), b, nothing), Status.OPTIMAL, certificate, counts, Trace(), None, seconds)

@@ -23,12 +23,14 @@ except ImportError:  # scikit-learn < 1.9
 class CallbackBridge:
     """Turns the records of the loop into scikit-learn's task tree: fit -> class (if several) -> iteration."""
 
-    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, n_tasks: int, max_iter: int | None) -> None:
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, metadata: dict[str, Any], n_tasks: int, max_iter: int | None
+    ) -> None:
         self._estimator, self._n_tasks = estimator, n_tasks
         self._lock = threading.Lock()  # sub-problems run in several threads
         self._data: dict[str, Any] = {"X": X, "y": y}
-        if sample_weight is not None:
-            self._data["metadata"] = {"sample_weight": sample_weight}
+        if given := {name: value for name, value in metadata.items() if value is not None}:
+            self._data["metadata"] = given
         subtasks = n_tasks if n_tasks > 1 else max_iter
         self._root = estimator._init_callback_context(max_subtasks=subtasks)
         self._root.call_on_fit_task_begin(estimator=estimator, **self._data)

@@ -1,5 +1,6 @@
 """Judging a fitted model again, also one that another library trained."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,20 +10,27 @@ from sklearn.svm import LinearSVC as SklearnLinearSVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.core.result import Certificate, Solution
+from softmargin.core.result import Certificate, PlaneSolution, Solution
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Workers, one_blas_thread, thread_count
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.build import LinearSetting, linear_solver, solve_all
+from softmargin.estimators.build import linear_solver, plane_solver, solve_all
 from softmargin.estimators.build_kernel import KernelSetting, Pair, pairs_of
+from softmargin.estimators.kernel_choice import KERNELS, kernel_of
 from softmargin.estimators.linear_svc import LinearSVC, linear_setting
-from softmargin.estimators.svc import KERNELS, SVC, dual_variables, kernel_of
+from softmargin.estimators.ordinal_svc import OrdinalSVC, ordinal_setting, ordinal_target, ordinal_weights
+from softmargin.estimators.rank_svm import RankSVM, rank_setting, rank_target
+from softmargin.estimators.settings import LinearSetting, OrdinalSetting, RankSetting, Setting
+from softmargin.estimators.svc import SVC, dual_variables
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.ordinal import OrdinalSolution
+from softmargin.problems.ranking import Witness
+from softmargin.solvers.cutting_plane.state import PlaneState
 
 # A model without a dual vector gets one from a solve of our own, to this relative gap.
 WITNESS_TOL = 1e-6
@@ -31,34 +39,47 @@ WITNESS_MAX_ITER = 5000
 _SAME_ROW = 1e-6
 
 
-def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+def certify(estimator: Any, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> Certificate:
     """Primal value, dual bound and gap of a fitted model on its training data.
 
     Parameters
     ----------
-    estimator : a fitted softmargin.LinearSVC or SVC, or scikit-learn's LinearSVC(loss="hinge") or SVC
-    X, y, sample_weight
-        What it was trained on, rows in the same order; for a precomputed kernel X is the kernel matrix.
+    estimator : a fitted softmargin.LinearSVC, SVC, RankSVM or OrdinalSVC, or scikit-learn's LinearSVC(loss="hinge") or
+        SVC
+    X, y, sample_weight, qid
+        What it was trained on, rows in the same order; for a precomputed kernel X is the kernel matrix. qid is for a
+        RankSVM.
 
     Returns
     -------
     Certificate
         Computed from the data and the model's weights, or support vectors and their coefficients; for several
         sub-problems the sums and the worst relative gap. The dual vector is the model's own if it has one; for another
-        library's linear model a solver finds one first (the bound is checked independently of it). Where the kernel is
-        indefinite there is no bound: dual and gap are nan.
+        library's linear model a solver finds one first (the bound is checked independently of it), and for a ranking
+        that keeps no planes one that is as good as the model's certificate says. Where the kernel is indefinite there
+        is no bound: dual and gap are nan.
     """
+    if isinstance(estimator, RankSVM):
+        return _certify_ranking(estimator, X, y, sample_weight, qid)
+    if qid is not None:
+        raise SoftmarginError(f"qid is for a RankSVM: a {type(estimator).__name__} is trained without queries.")
+    if isinstance(estimator, OrdinalSVC):
+        return _certify_ordinal(estimator, X, y, sample_weight)
     if isinstance(estimator, SVC | SklearnSVC):
         return _certify_kernel(estimator, X, y, sample_weight)
     return _certify_linear(estimator, X, y, sample_weight)
 
 
-def _checked(estimator: Any, X: Any, y: Any, accept_sparse: Any = "csr") -> tuple[Any, np.ndarray, np.ndarray]:
-    """X, the classes, and for each row the position of its class."""
+def _checked_rows(estimator: Any, X: Any, y: Any, accept_sparse: Any = "csr") -> tuple[Any, np.ndarray]:
     check_is_fitted(estimator)
-    X, y = validate_data(
+    return validate_data(
         estimator, X, y, reset=False, accept_sparse=accept_sparse, dtype="numeric", accept_large_sparse=True
     )
+
+
+def _checked(estimator: Any, X: Any, y: Any, accept_sparse: Any = "csr") -> tuple[Any, np.ndarray, np.ndarray]:
+    """X, the classes, and for each row the position of its class."""
+    X, y = _checked_rows(estimator, X, y, accept_sparse)
     classes, codes = validation.class_labels(y)
     if not np.array_equal(classes, estimator.classes_):
         raise SoftmarginError(
@@ -95,8 +116,9 @@ def _setting_of(estimator: Any) -> LinearSetting:
         return linear_setting(estimator)
     if not isinstance(estimator, SklearnLinearSVC):
         raise SoftmarginError(
-            f"certify() does not know {type(estimator).__name__}: it judges softmargin.LinearSVC and SVC, and "
-            "scikit-learn's LinearSVC(loss='hinge') and SVC. For a pipeline give its last step and the transformed X."
+            f"certify() does not know {type(estimator).__name__}: it judges softmargin's RankSVM, OrdinalSVC, "
+            "LinearSVC and SVC, and scikit-learn's LinearSVC(loss='hinge') and SVC. For a pipeline give its last step "
+            "and the transformed X."
         )
     if estimator.loss != "hinge" or estimator.penalty != "l2" or estimator.multi_class != "ovr":
         raise SoftmarginError(
@@ -115,6 +137,68 @@ def _dual_vectors(estimator: Any, setting: LinearSetting, rows: Any, targets: li
     stop = Stop(tol=WITNESS_TOL, max_iter=WITNESS_MAX_ITER)
     results = solve_all(linear_solver("auto"), setting, rows, targets, stop, n_threads=1)
     return [result.solution.alpha for result in results]
+
+
+# --- rankings and ordered classes ---------------------------------------------------------------------------------
+
+
+def _certify_ranking(estimator: RankSVM, X: Any, y: Any, sample_weight: Any, qid: Any) -> Certificate:
+    setting = rank_setting(estimator)
+    X, y = _checked_rows(estimator, X, y)
+    target = rank_target(setting, y, qid, sample_weight)
+    return _certify_score(estimator, setting, target, X, np.zeros(0))
+
+
+def _certify_ordinal(estimator: OrdinalSVC, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    setting = ordinal_setting(estimator)
+    X, y = _checked_rows(estimator, X, y)
+    classes, ranks = validation.ordered_classes(y, estimator.classes_)
+    weights = ordinal_weights(estimator, classes, ranks, sample_weight)
+    target, present = ordinal_target(setting, ranks, weights)
+    return _certify_score(estimator, setting, target, X, estimator.thresholds_[present[:-1]])
+
+
+def _certify_score(
+    estimator: Any, setting: RankSetting | OrdinalSetting, target: Any, X: Any, thresholds: np.ndarray
+) -> Certificate:
+    with one_blas_thread():
+        rows = as_rows(X, Workers(1))
+        judge = setting.judge(rows, target, Workers(1))
+        if isinstance(setting, RankSetting):
+            model = _with_planes(estimator, setting, target, rows)
+        else:
+            own = getattr(estimator, "dual_", None)
+            alpha = np.zeros((rows.n_rows, thresholds.size)) if own is None else own
+            model = OrdinalSolution(estimator.coef_, thresholds, alpha)
+        found = judge(model)
+        if model.alpha.any():
+            return found
+        witness = _found(estimator, setting, target, rows, found.primal)
+        return judge(replace(witness, w=model.w, b=model.b))
+
+
+def _with_planes(estimator: Any, setting: RankSetting, target: Any, rows: Rows) -> Solution:
+    """The model with the planes that it keeps to continue from, if there are any."""
+    state = estimator._state[1][0] if hasattr(estimator, "_state") else None
+    if not isinstance(state, PlaneState) or not isinstance(state.planes.witnesses[0], Witness):
+        return PlaneSolution(estimator.coef_, 0.0, np.empty(0), ())
+    problem = setting.problem(rows, target, Workers(1))
+    return problem.solution(estimator.coef_, state.best.f, state.planes.witnesses, state.gamma)
+
+
+def _found(estimator: Any, setting: Setting, target: Any, rows: Rows, primal: float) -> Solution:
+    """A solution whose bound is as good for a model of this value as the model's own was, if that is known."""
+    wanted = primal * (1.0 - estimator.certificate_.relative_gap)
+    [result] = solve_all(
+        plane_solver(estimator.solver),
+        setting,
+        rows,
+        [target],
+        Stop(tol=WITNESS_TOL, max_iter=WITNESS_MAX_ITER),
+        n_threads=thread_count(estimator.n_jobs),
+        observers=lambda k, candidate: [lambda record, state: record.dual >= wanted],
+    )
+    return result.solution
 
 
 # --- kernel models ------------------------------------------------------------------------------------------------

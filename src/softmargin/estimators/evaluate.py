@@ -1,22 +1,78 @@
-"""How good scores are, by the measures of the papers. Light: neither scikit-learn nor Numba is imported."""
+"""How good scores are, by the measures of the papers. Light: no scikit-learn, and Numba only to count pairs."""
+
+from typing import Any
 
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.estimators.scoring import labels_from_scores
-from softmargin.metrics import accuracy, prbep, roc_area
+from softmargin.metrics import (
+    accuracy,
+    mean_average_precision_by_query,
+    ndcg_by_query,
+    prbep,
+    roc_area,
+    swapped_pairs,
+)
+
+# Whole numbers up to here are grades, whose gain is 2^grade - 1; other targets have an order, but no gain.
+LARGEST_GRADE = 31
 
 
 def measures(scores: np.ndarray, classes: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """Accuracy; for two classes also ROC area and break-even point, if both occur among the labels."""
+    _check_labels(y, classes)
+    found = {"accuracy": accuracy(y, labels_from_scores(scores, classes))}
+    positive = y == classes[1]
+    if len(classes) == 2 and 0 < np.count_nonzero(positive) < len(y):
+        found |= {"roc_area": roc_area(positive, scores), "break_even": prbep(positive, scores)}
+    return found
+
+
+def ranking_measures(scores: np.ndarray, y: np.ndarray, qid: Any = None, k: int = 10) -> dict[str, float]:
+    """Shares of the pairs; NDCG@k and MAP where y are grades; ROC area for two grades and one query."""
+    swapped = swapped_pairs(y, scores, qid)
+    found = {"pairs_correct": 1.0 - swapped, "swapped_pairs": swapped}
+    upper = y > y.min()
+    has_two = len(np.unique(y)) == 2
+    is_graded = y.min() >= 0 and y.max() <= LARGEST_GRADE and np.all(y == np.rint(y))
+    if is_graded or has_two:
+        grades = y if is_graded else upper.astype(np.int64)
+        found[f"ndcg@{k}"] = float(ndcg_by_query(grades, scores, qid, k))
+        found["map"] = float(mean_average_precision_by_query(grades, scores, qid))
+    if has_two and (qid is None or len(np.unique(qid)) == 1):
+        found["roc_area"] = roc_area(upper, scores)
+    return found
+
+
+def ordinal_measures(scores: np.ndarray, predicted: np.ndarray, classes: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """Mean absolute error and accuracy of the labels, and the share of the pairs that the scores put in order.
+
+    The error is in units of the labels where they are ascending numbers, else of places in their order.
+    """
+    _check_labels(y, classes)
+    truth, found = (_as_numbers(labels, classes) for labels in (y, predicted))
+    measured = {"mean_absolute_error": float(np.mean(np.abs(truth - found))), "accuracy": accuracy(y, predicted)}
+    if truth.min() < truth.max():
+        measured["pairs_correct"] = 1.0 - swapped_pairs(truth, scores)
+    return measured
+
+
+def _as_numbers(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    if classes.dtype.kind in "biuf" and (classes[1:] > classes[:-1]).all():
+        return labels.astype(np.float64)
+    place = {label: number for number, label in enumerate(classes.tolist())}
+    if strangers := {label for label in labels.tolist() if label not in place}:
+        raise SoftmarginError(
+            f"the label {min(strangers)!r} is none of the model's, which are {list(place)[:5]}: its place is not known."
+        )
+    return np.array([place[label] for label in labels.tolist()], dtype=np.float64)
+
+
+def _check_labels(y: np.ndarray, classes: np.ndarray) -> None:
     strangers = np.setdiff1d(y, classes)
     if strangers.size == len(np.unique(y)):
         raise SoftmarginError(
             f"none of the labels {strangers[:5].tolist()} is a class of the model {classes[:5].tolist()}: "
             "is this the file the model is for?"
         )
-    found = {"accuracy": accuracy(y, labels_from_scores(scores, classes))}
-    positive = y == classes[1]
-    if len(classes) == 2 and 0 < np.count_nonzero(positive) < len(y):
-        found |= {"roc_area": roc_area(positive, scores), "break_even": prbep(positive, scores)}
-    return found

@@ -1,31 +1,22 @@
 """The linear support vector classifier."""
 
-import warnings
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import validate_data
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.core.progress import ProgressLine
-from softmargin.core.result import Certificate, Result, Solution
-from softmargin.core.status import Status
-from softmargin.core.stopping import Stop
-from softmargin.core.threads import Cancel, Workers, one_blas_thread, thread_count
-from softmargin.core.trace import Observer
-from softmargin.data.convert import as_rows
-from softmargin.data.rows import Rows
+from softmargin.core.result import Solution, WeightStart
 from softmargin.estimators import validation
-from softmargin.estimators.build import Candidate, LinearSetting, fingerprint, linear_solver, solve_all
-from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin, with_callbacks
-from softmargin.estimators.persistence import SaveMixin
+from softmargin.estimators.build import linear_solver
+from softmargin.estimators.callbacks import with_callbacks
+from softmargin.estimators.linear_base import Job, LinearBase
 from softmargin.estimators.scoring import labels_from_scores, linear_scores
-from softmargin.estimators.warnings import ConvergenceWarning
+from softmargin.estimators.settings import LinearSetting
 
 
-class LinearSVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class LinearSVC(ClassifierMixin, LinearBase):
     """Linear support vector classification, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.x_i + b))``. More than two classes are trained one against
@@ -128,11 +119,6 @@ class LinearSVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVC":
         """Train on X and y.
@@ -151,115 +137,49 @@ class LinearSVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again (while X
             and y are still being checked there is nothing to keep yet).
         """
-        solver, setting, stop, n_threads = self._checked_parameters()
+        setting = linear_setting(self)
+        solver = linear_solver(self.solver, self.random_state)
+        stop, n_threads = self._limits(solver)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
         classes, codes = validation.class_labels(y)
         targets = validation.signed_weights(classes, codes, self.class_weight, sample_weight)
         validation.finite_scale(setting.C, targets)
-        bridge = CallbackBridge.of(self, X, y, sample_weight, len(targets), self.max_iter)
-        cancel = Cancel()
-        with ExitStack() as stack:
-            stack.enter_context(cancel.on_interrupt())
-            stack.enter_context(one_blas_thread())
-            workers = Workers(n_threads)
-            stack.callback(workers.close)
-            lines = self._progress_lines(classes, len(targets), stop)
-            for line in lines:
-                stack.callback(line.close)  # whatever happens, the terminal is left as it was
-            rows = as_rows(X, workers)
-            starts = self._starts(solver, rows, targets, setting, classes)
-
-            def attributes(found: list[Any]) -> dict[str, np.ndarray]:
-                nothing = Solution(np.zeros(rows.n_cols), 0.0, np.empty(0))
-                return _weights([solution or nothing for solution in found])
-
-            def observers(k: int, candidate: Candidate) -> list[Observer]:
-                found: list[Observer] = [lines[k]] if lines else []
-                if bridge is not None:
-                    found.append(bridge.observer(k, candidate, attributes))
-                return found
-
-            self.classes_ = classes  # a callback may look at the model while it is being trained
-            results = solve_all(
-                solver, setting, rows, targets, stop, n_threads, starts=starts, cancel=cancel, observers=observers
-            )
-            self._store(results, classes)
-            self._keep_state(results, rows, targets, setting)
-            for line, result in zip(lines, results, strict=False):
-                line.close(str(result.status))
-
-        if bridge is not None:
-            bridge.close({"coef_": self.coef_, "intercept_": self.intercept_})
-        if cancel.is_set:
-            raise KeyboardInterrupt
-        if not self.status_.reached_goal and self.status_ is not Status.STOPPED:
-            warnings.warn(_convergence_message(self, stop), ConvergenceWarning, stacklevel=FRAMES_TO_CALLER)
+        nothing = Solution(np.zeros(X.shape[1]), 0.0, np.zeros(X.shape[0]))
+        job = Job(
+            solver,
+            setting,
+            targets,
+            stop,
+            n_threads,
+            titles=["LinearSVC"] if len(targets) == 1 else [f"LinearSVC class {label}" for label in classes],
+            known={"classes_": classes},
+            found=lambda solutions: _attributes([solution or nothing for solution in solutions]),
+        )
+        self._run(job, X, y, sample_weight=sample_weight)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances times |w|: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        X = self._to_predict(X)
         return linear_scores(X, self.coef_, self.intercept_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""
         return labels_from_scores(self.decision_function(X), self.classes_)
 
-    def _checked_parameters(self) -> tuple[Any, LinearSetting, Stop, int]:
-        setting = linear_setting(self)
-        solver = linear_solver(self.solver, self.random_state)
-        rule = getattr(solver, "stopping", "relative_gap")
-        stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule)
-        return solver, setting, stop, thread_count(self.n_jobs)
-
-    def _progress_lines(self, classes: np.ndarray, n_tasks: int, stop: Stop) -> list[ProgressLine]:
-        if not self.verbose:
-            return []
-        titles = ["LinearSVC"] if n_tasks == 1 else [f"LinearSVC class {label}" for label in classes]
-        goal = stop.tol if stop.rule == "relative_gap" else None
-        return [ProgressLine(title, goal, alone=n_tasks == 1) for title in titles]
-
-    def _store(self, results: list[Result], classes: np.ndarray) -> None:
-        self.classes_ = classes
-        weights = _weights([result.solution for result in results])
-        self.coef_, self.intercept_ = weights["coef_"], weights["intercept_"]
-        self.certificates_ = [result.certificate for result in results]
-        self.certificate_ = Certificate.combine(self.certificates_)
-        self.status_ = Status.worst(result.status for result in results)
-        self.n_iter_ = max(result.counts["iterations"] for result in results)
-        self.seconds_ = {name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds}
-        self.trace_: Any = [result.trace for result in results]
-        self.dual_ = np.column_stack([result.solution.alpha for result in results])
-        if len(results) == 1:
-            self.trace_, self.dual_ = self.trace_[0], self.dual_[:, 0]
-
-    def _keep_state(self, results: list[Result], rows: Rows, targets: list[np.ndarray], setting: LinearSetting) -> None:
-        """What `warm_start` continues from: kept when it is asked for, or when the fit ended early."""
-        if self.warm_start or not self.status_.reached_goal:
-            self._state = (fingerprint(rows, targets, setting), [result.state for result in results])
-        elif hasattr(self, "_state"):
-            del self._state
-
-    def _starts(
-        self, solver: Any, rows: Rows, targets: list[np.ndarray], setting: LinearSetting, classes: np.ndarray
-    ) -> list[Any] | None:
-        if not self.warm_start or not hasattr(self, "coef_") or not hasattr(self, "classes_"):
+    def _weight_starts(self, job: Job, n_cols: int) -> list[WeightStart] | None:
+        same_classes = np.array_equal(getattr(self, "classes_", ()), job.known["classes_"])
+        if not same_classes or self.coef_.shape != (len(job.targets), n_cols):
             return None
-        if hasattr(self, "_state") and isinstance(self._state[1][0], getattr(solver, "state_type", object)):
-            key, states = self._state
-            # A state from a file may belong to other data than its fingerprint says.
-            if len(self.dual_) == rows.n_rows and key == fingerprint(rows, targets, setting):
-                return states
-        if self.coef_.shape != (len(targets), rows.n_cols) or not np.array_equal(self.classes_, classes):
-            return None
-        return [setting.start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
+        return [linear_setting(self).start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
-def _weights(solutions: list[Solution]) -> dict[str, np.ndarray]:
+def _attributes(solutions: list[Solution]) -> dict[str, np.ndarray]:
+    dual = np.column_stack([solution.alpha for solution in solutions])
     return {
         "coef_": np.array([solution.w for solution in solutions]),
         "intercept_": np.array([solution.b for solution in solutions]),
+        "dual_": dual[:, 0] if len(solutions) == 1 else dual,
     }
 
 
@@ -276,22 +196,3 @@ def linear_setting(estimator: Any) -> LinearSetting:
             )
         intercept = "none"
     return LinearSetting(C, intercept)
-
-
-def _convergence_message(estimator: LinearSVC, stop: Stop) -> str:
-    """What was reached, what it bounds, and what to change."""
-    gap = estimator.certificate_.relative_gap
-    goal = f"tol={stop.tol:g}" if stop.rule == "relative_gap" else f"tol={stop.tol:g} is for the rule {stop.rule!r}"
-    advice = {
-        Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
-        Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
-        Status.BUDGET: "use solver='ocas', which is exact, or give the solver more passes (softmargin.SGD(epochs=100))",
-        Status.STALLED: "raise tol, or scale the features",
-        Status.UNCONFIRMED: "raise tol, or scale the features",
-    }[estimator.status_]
-    return (
-        f"{estimator.status_} The relative duality gap is {gap:.2g} ({goal}): the objective is at most "
-        f"{100 * max(gap, 0.0):.3g} % of its value above the optimum. To get closer, {advice}; "
-        "warm_start=True and another fit continue from here. Features on similar scales (StandardScaler, MaxAbsScaler) "
-        "need fewer iterations."
-    )

@@ -24,7 +24,9 @@ from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.core.result import Certificate
 from softmargin.core.status import Status
 from softmargin.core.trace import Record, Trace
+from softmargin.data.convert import as_rows
 from softmargin.estimators import validation
+from softmargin.estimators.training_rows import Training
 from softmargin.estimators.training_state import pack_states, unpack_states
 from softmargin.io.liblinear import write_liblinear
 from softmargin.io.libsvm import write_libsvm
@@ -32,6 +34,7 @@ from softmargin.io.model_file import read_model, write_model
 from softmargin.io.record import (
     DUAL,
     KERNEL_TRAINING,
+    MARGIN_DUAL,
     MAX_COLUMNS,
     TRACE,
     ModelRecord,
@@ -39,9 +42,6 @@ from softmargin.io.record import (
     matrix_from_arrays,
     matrix_to_arrays,
 )
-from softmargin.solvers.cutting_plane.state import PlaneState
-from softmargin.solvers.smo.state import DualState
-from softmargin.solvers.subgradient.state import SubgradientState
 
 Values = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -54,6 +54,8 @@ OBJECTS = {
     "SGD": "softmargin.solvers.subgradient.sgd",
     "SMO": "softmargin.solvers.smo.smo",
     "BlockSMO": "softmargin.solvers.smo.block",
+    "ActiveSet": "softmargin.solvers.active_set.active_set",
+    "IPM": "softmargin.solvers.interior.ipm",
 }
 
 
@@ -69,7 +71,8 @@ class SaveMixin:
             An old file is replaced at the last moment.
         include_training_state : bool, default=False
             Also save what `warm_start=True` continues from. It is there when the fit stopped early or had
-            ``warm_start=True``, and holds the cutting planes or the dual variables: it can be large.
+            ``warm_start=True``, and holds the cutting planes or the dual variables: it can be large. Of an `SVC` that
+            keeps its training rows, for `partial_fit` and `forget`, these are saved, too.
         format : {"softmargin", "liblinear", "libsvm"}, default="softmargin"
             "softmargin" keeps everything, bit for bit: parameters, weights, certificates, dual vector, trace. Metadata
             requests and callbacks are not saved. "liblinear" (for linear models) and "libsvm" (for kernel models) are
@@ -187,6 +190,25 @@ def _unpack_linear(estimator: Any, record: ModelRecord) -> None:
     estimator.n_features_in_ = estimator.coef_.shape[1]
 
 
+# --- a ranking, or a score in classes -----------------------------------------------------------------------------
+
+_SCORE_ARRAYS = ("coef_", "thresholds_", "classes_", "feature_names_in_")
+
+
+def _pack_score(estimator: Any, values: Values, arrays: Arrays) -> None:
+    arrays |= {name: getattr(estimator, name) for name in _SCORE_ARRAYS if hasattr(estimator, name)}
+
+
+def _unpack_score(estimator: Any, record: ModelRecord) -> None:
+    for name in _SCORE_ARRAYS:
+        if name in record.arrays:
+            setattr(estimator, name, record.arrays[name])
+    thresholds = record.arrays.get("thresholds_", np.zeros(1))
+    if np.isnan(thresholds).any() or not (thresholds[:-1] <= thresholds[1:]).all():
+        raise ModelFileError("the thresholds between the classes do not ascend")
+    estimator.n_features_in_ = estimator.coef_.size
+
+
 # --- a kernel model -----------------------------------------------------------------------------------------------
 
 _KERNEL_ARRAYS = ("dual_coef_", "intercept_", "n_support_", "classes_", "feature_names_in_")
@@ -231,7 +253,7 @@ def _unpack_kernel(estimator: Any, record: ModelRecord) -> None:
 
 def _check_kernel(estimator: Any) -> None:
     """Prediction relies on these parameters; others are checked by the next fit."""
-    from softmargin.estimators.svc import KERNELS, kernel_of
+    from softmargin.estimators.kernel_choice import KERNELS, kernel_of
 
     validation.one_of(estimator.kernel, "kernel", KERNELS)
     try:
@@ -260,6 +282,34 @@ def _unpack_linear_training(estimator: Any, record: ModelRecord) -> None:
         estimator.n_iter_ = _typed(record.values["n_iter_"], int, "n_iter_")
         dual = record.arrays["dual_"]
         estimator.dual_ = dual if dual.shape[1] > 1 else dual[:, 0]
+
+
+def _pack_rank_training(estimator: Any, values: Values, arrays: Arrays) -> None:
+    if hasattr(estimator, "status_"):
+        _pack_outcome(estimator, values, arrays)
+        values["n_iter_"] = estimator.n_iter_
+        values["n_pairs_"] = estimator.n_pairs_
+
+
+def _unpack_rank_training(estimator: Any, record: ModelRecord) -> None:
+    if _unpack_outcome(estimator, record, {"n_iter_", "n_pairs_"}, TRACE):
+        estimator.n_iter_ = _typed(record.values["n_iter_"], int, "n_iter_")
+        estimator.n_pairs_ = _typed(record.values["n_pairs_"], float, "n_pairs_")
+
+
+def _pack_ordinal_training(estimator: Any, values: Values, arrays: Arrays) -> None:
+    if hasattr(estimator, "status_"):
+        _pack_outcome(estimator, values, arrays)
+        values["n_iter_"] = estimator.n_iter_
+        if estimator.dual_ is not None:
+            arrays["dual_"] = estimator.dual_
+
+
+def _unpack_ordinal_training(estimator: Any, record: ModelRecord) -> None:
+    expected = TRACE | MARGIN_DUAL if "dual_" in record.arrays else TRACE
+    if _unpack_outcome(estimator, record, {"n_iter_"}, expected):
+        estimator.n_iter_ = _typed(record.values["n_iter_"], int, "n_iter_")
+        estimator.dual_ = record.arrays.get("dual_")
 
 
 def _pack_kernel_training(estimator: Any, values: Values, arrays: Arrays) -> None:
@@ -310,7 +360,7 @@ def _pack_outcome(estimator: Any, values: Values, arrays: Arrays) -> None:
 def _unpack_outcome(estimator: Any, record: ModelRecord, more: set[str], expected: Mapping[str, str]) -> bool:
     """Whether the record tells of the training; it must say everything then: `more` values and the expected arrays."""
     values, arrays = record.values, record.arrays
-    n_problems = len(estimator.intercept_)
+    n_problems = len(arrays.get("intercept_", (0.0,)))
     needed = {"status_", "certificates_", "seconds_"} | more | expected.keys()
     found = needed & (values.keys() | arrays.keys())
     if not found:
@@ -357,16 +407,54 @@ def _unpack_linear_state(estimator: Any, record: ModelRecord) -> None:
         n_weights = estimator.n_features_in_ + (estimator.intercept == "penalised")
         return {"rows": len(estimator.dual_), "weights": n_weights}
 
-    _unpack_state(estimator, record, lengths, (PlaneState, SubgradientState))
+    _unpack_state(estimator, record, lengths, ("PlaneState", "SubgradientState"))
+
+
+def _unpack_score_state(estimator: Any, record: ModelRecord) -> None:
+    _unpack_state(estimator, record, lambda: {"weights": estimator.n_features_in_}, ("RankingState", "OrdinalState"))
+
+
+def _pack_kernel_state(estimator: Any, values: Values, arrays: Arrays) -> None:
+    """What a fit continues from, if it is there, and the rows that were learned from, if they are."""
+    has_rows = hasattr(estimator, "_training") and estimator.kernel != "precomputed"
+    if hasattr(estimator, "_state") or not has_rows:
+        _pack_state(estimator, values, arrays)
+    if has_rows:
+        training = estimator._training
+        arrays |= matrix_to_arrays("training.X", as_rows(training.matrix).native())
+        arrays["training.codes"] = training.codes.astype(np.int64)
+        arrays |= {"training.weights": training.weights, "training.ids": training.ids}
+        values["next_row_id"] = training.next_id
 
 
 def _unpack_kernel_state(estimator: Any, record: ModelRecord) -> None:
     """Pairs of classes have rows of their own number."""
-    _unpack_state(estimator, record, dict, (DualState,))
+    _unpack_state(estimator, record, dict, ("DualState",))
+    arrays = {name: array for name, array in record.arrays.items() if name.startswith("training.")}
+    if not arrays:
+        return
+    matrix = matrix_from_arrays("training.X", arrays, estimator.n_features_in_)
+    if matrix is None or "training.codes" not in arrays or not hasattr(estimator, "status_"):
+        raise ModelFileError("the training rows are not complete")
+    codes, weights, ids = (arrays[f"training.{name}"] for name in ("codes", "weights", "ids"))
+    next_id = _typed(record.values.get("next_row_id"), int, "next_row_id")
+    good = (
+        matrix.shape == estimator.shape_fit_
+        and codes.size == matrix.shape[0]
+        and 0 <= codes.min(initial=0) <= codes.max(initial=0) < len(estimator.classes_)
+        and bool(np.isfinite(weights).all() and (weights >= 0.0).all())
+        and bool((np.diff(ids, prepend=-1, append=next_id) > 0).all())
+        and np.array_equal(
+            codes[estimator.support_], np.repeat(np.arange(len(estimator.classes_)), estimator.n_support_)
+        )
+    )
+    if not good:
+        raise ModelFileError("the training rows contradict the model")
+    estimator._keep_training(Training(matrix, codes, weights, ids, next_id))
 
 
 def _unpack_state(
-    estimator: Any, record: ModelRecord, lengths: Callable[[], dict[str, int]], types: tuple[type, ...]
+    estimator: Any, record: ModelRecord, lengths: Callable[[], dict[str, int]], names: tuple[str, ...]
 ) -> None:
     arrays = {name: array for name, array in record.arrays.items() if name.startswith("state.")}
     value = record.values.get("state")
@@ -375,7 +463,7 @@ def _unpack_state(
     if not hasattr(estimator, "status_") or not isinstance(value, dict):
         raise ModelFileError("the training state is not complete")
     fingerprint = _typed(value.get("fingerprint"), str, "the fingerprint")
-    states = unpack_states(value, arrays, len(estimator.intercept_), lengths(), types)
+    states = unpack_states(value, arrays, len(estimator.certificates_), lengths(), names)
     estimator._state = (fingerprint, states)
 
 
@@ -433,9 +521,13 @@ class Plan:
 LINEAR = Part(_pack_linear, _unpack_linear)
 LINEAR_TRAINING = Part(_pack_linear_training, _unpack_linear_training)
 LINEAR_STATE = Part(_pack_state, _unpack_linear_state)
+SCORE = Part(_pack_score, _unpack_score)
+RANK_TRAINING = Part(_pack_rank_training, _unpack_rank_training)
+ORDINAL_TRAINING = Part(_pack_ordinal_training, _unpack_ordinal_training)
+SCORE_STATE = Part(_pack_state, _unpack_score_state)
 KERNEL_MODEL = Part(_pack_kernel, _unpack_kernel)
 KERNEL_FIT = Part(_pack_kernel_training, _unpack_kernel_training)
-KERNEL_STATE = Part(_pack_state, _unpack_kernel_state)
+KERNEL_STATE = Part(_pack_kernel_state, _unpack_kernel_state)
 
 PLANS = {
     "LinearSVC": Plan(
@@ -444,6 +536,20 @@ PLANS = {
         (LINEAR, LINEAR_TRAINING),
         state=LINEAR_STATE,
         formats={"softmargin": write_model, "liblinear": write_liblinear},
+    ),
+    "RankSVM": Plan(
+        "softmargin.estimators.rank_svm",
+        "RankSVM",
+        (SCORE, RANK_TRAINING),
+        state=SCORE_STATE,
+        formats={"softmargin": write_model},
+    ),
+    "OrdinalSVC": Plan(
+        "softmargin.estimators.ordinal_svc",
+        "OrdinalSVC",
+        (SCORE, ORDINAL_TRAINING),
+        state=SCORE_STATE,
+        formats={"softmargin": write_model},
     ),
     "SVC": Plan(
         "softmargin.estimators.svc",

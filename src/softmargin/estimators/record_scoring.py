@@ -14,24 +14,44 @@ from softmargin.core.errors import ModelFileError
 from softmargin.core.threads import thread_count
 from softmargin.data.convert import as_rows
 from softmargin.estimators.kernel_scoring import kernel_scores, named_kernel, one_against_one, pair_coefficients
-from softmargin.estimators.scoring import linear_scores
+from softmargin.estimators.scoring import labels_from_scores, linear_scores
 from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays
+from softmargin.linalg.thresholds import assign_ranks
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """`scores(X, n_jobs)` has shape (n_rows,) for two classes, else (n_rows, n_classes); nan where X is not finite."""
+    """A ranking has no classes; ordered classes have thresholds between them.
 
-    classes: np.ndarray
+    `scores(X, n_jobs)` has shape (n_rows,) for both and for two classes, else (n_rows, n_classes); nan where X is not
+    finite.
+    """
+
+    classes: np.ndarray | None
     n_features: int
     scores: Callable[[Any, int | None], np.ndarray]
+    thresholds: np.ndarray | None = None
+
+    def labels(self, scores: np.ndarray) -> np.ndarray:
+        """The class of each row, if there are classes."""
+        if self.classes is None:
+            raise ModelFileError("a ranking has scores, but no labels.")
+        if self.thresholds is None or self.classes.size == 2:
+            return labels_from_scores(scores, self.classes)
+        return self.classes[assign_ranks(scores, self.thresholds)]
 
 
 def predictor_of(record: ModelRecord) -> Predictor:
     if record.kind == "SVC":
         return _kernel_predictor(record)
-    coef, intercept = record.arrays["coef_"], record.arrays["intercept_"]
-    return Predictor(record.arrays["classes_"], coef.shape[1], lambda X, n_jobs: linear_scores(X, coef, intercept))
+    arrays = record.arrays
+    classes, thresholds, coef = arrays.get("classes_"), arrays.get("thresholds_"), np.atleast_2d(arrays["coef_"])
+    intercept = arrays.get("intercept_", np.zeros(1))
+    if thresholds is not None:
+        if np.isnan(thresholds).any() or not (thresholds[:-1] <= thresholds[1:]).all():
+            raise ModelFileError("the thresholds between the classes do not ascend.")
+        intercept = -thresholds if thresholds.size == 1 else np.zeros(1)  # two classes are told apart by the sign
+    return Predictor(classes, coef.shape[1], lambda X, n_jobs: linear_scores(X, coef, intercept), thresholds)
 
 
 def _kernel_predictor(record: ModelRecord) -> Predictor:

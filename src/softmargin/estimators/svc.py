@@ -1,10 +1,7 @@
 """The kernel support vector classifier."""
 
-import math
 import warnings
-from collections.abc import Iterator
 from contextlib import ExitStack
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -26,24 +23,29 @@ from softmargin.estimators.build_kernel import (
     Pair,
     kernel_fingerprint,
     kernel_solver,
+    needs_convex,
     pairs_of,
     solve_pairs,
 )
 from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin, with_callbacks
-from softmargin.estimators.kernel_scoring import kernel_scores, named_kernel, one_against_one, pair_coefficients
+from softmargin.estimators.incremental import IncrementalMixin, given_classes, keeps_training
+from softmargin.estimators.kernel_choice import checked_kernel, kernel_of
+from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
 from softmargin.estimators.persistence import SaveMixin
 from softmargin.estimators.scoring import labels_from_scores
+from softmargin.estimators.training_rows import Training
 from softmargin.estimators.warnings import ConvergenceWarning
-from softmargin.kernels.functions import Custom, Kernel, Linear
 from softmargin.problems.svc_dual import SVCDual
+from softmargin.solvers.dual_state import DualState
 
-KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
 STOP_RULES = {"gap": "relative_gap", "kkt": "kkt"}
 # From here on LinearSVC solves the same problem faster.
 _MANY_ROWS = 20_000
+# Dual variables of two rows that differ by no more, relative to their weights, are at one bound.
+_SAME_BOUND = 1e-12
 
 
-class SVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class SVC(IncrementalMixin, SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Support vector classification with a kernel, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.phi(x_i) + b))`` through its dual, where phi is the feature
@@ -63,9 +65,11 @@ class SVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Of "poly".
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
-    solver : {"auto", "block", "smo"} or solver object, default="auto"
+    solver : {"auto", "block", "smo", "active_set", "ipm"} or solver object, default="auto"
         "block" works on blocks of variables, "smo" on pairs; "auto" is "block", unless the cache holds fewer than 128
-        rows.
+        rows. "active_set" ends at the exact partition into free and bounded variables, whatever `tol`; its options are
+        those of `softmargin.ActiveSet`. "ipm", an interior point method, is for kernel matrices of low rank, such as
+        the linear kernel's with few features; it refuses others.
     working_set : {"auto", "most_violating_pair", "second_order", "maximum_gain", "hybrid_maximum_gain", \
 "gain_one_row", "gain_all_cached", "decomposition"}, default="auto"
         How "smo" chooses its pair; any but "auto" implies ``solver="smo"``. "auto" is "second_order" where the cache
@@ -77,7 +81,7 @@ class SVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         has set variables aside, the matrix of the others may take as much again.
     tol : float, default=1e-3
         Stop when the relative duality gap, or the KKT violation, is at most this, confirmed by the judge. Below 1e-4
-        kernel values are kept in double precision.
+        kernel values are kept in double precision; for "active_set" and "ipm" they always are.
     stopping : {"gap", "kkt"}, default="gap"
         What `tol` is for: "gap" is (primal - dual) / primal, "kkt" LIBSVM's violation.
     class_weight : dict, "balanced" or None, default=None
@@ -85,8 +89,8 @@ class SVC(SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Of the scores for more than two classes: a column a class, or a column a pair.
     max_iter : int or None, default=None
-        Limit on the iterations of each pair of classes: rounds of "block", pair steps of "smo" (looked at after slices
-        of steps, so a few more are made).
+        Limit on the iterations of each pair of classes: rounds of "block", pair steps of "smo", pivots of "active_set"
+        (the last two are looked at after slices of steps, so a few more are made).
     max_seconds : float or None, default=None
         Limit on the time of solving, all pairs of classes together.
     n_jobs : int or None, default=None
@@ -114,8 +118,14 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         How the fit ended (for several pairs: the worst of their endings).
     trace_ : Trace or list of Trace
         Primal, dual and kernel evaluations over iterations and seconds.
+    row_ids_ : array of shape (n_rows,)
+        Of the training rows, for `forget`: there if the model keeps them, that is with ``solver="active_set"``,
+        ``warm_start=True`` or after `partial_fit`.
+    n_free_, n_bounded_ : array of shape (n_pairs,)
+        How many dual variables lie strictly between their bounds, and how many at the upper one.
     counts_ : dict
-        `iterations`, `pair_steps`, `kernel_evaluations`, cache `hits` and `misses`, `unshrinkings`, over all pairs.
+        `iterations`, `pair_steps`, `kernel_evaluations`, cache `hits` and `misses`, `unshrinkings`, over all pairs; of
+        the active set also major iterations (`majors`), `refactorisations` and `degenerate` steps.
     seconds_ : dict
         Seconds spent in all ("total"), judging ("judge") and compiling ("compile").
 
@@ -198,23 +208,34 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         self
             After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again.
         """
+        return self._train(X, y, sample_weight, solver=self.solver)
+
+    def _limits(self) -> tuple[float, Stop, int, float | None]:
+        """C, when to stop, the number of threads and the bytes for kernel rows, checked."""
         C = validation.positive_number(self.C, "C")
         rule = STOP_RULES[validation.one_of(self.stopping, "stopping", tuple(STOP_RULES))]
         validation.one_of(self.decision_function_shape, "decision_function_shape", ("ovr", "ovo"))
         stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule)
-        n_threads = thread_count(self.n_jobs)
         cache_bytes = None if self.cache_bytes is None else validation.positive_number(self.cache_bytes, "cache_bytes")
-        accept_sparse = False if self._is_precomputed else "csr"
-        X, y = validate_data(self, X, y, accept_sparse=accept_sparse, dtype="numeric", accept_large_sparse=True)
-        classes, codes = validation.class_labels(y)
+        return C, stop, thread_count(self.n_jobs), cache_bytes
+
+    def _train(
+        self, X: Any, y: Any, sample_weight: Any, *, solver: Any, all_classes: Any = None, copy: bool = False
+    ) -> "SVC":
+        """Fit with this solver; of classes that are given not all need to have rows."""
+        C, stop, n_threads, cache_bytes = self._limits()
+        storage = {"accept_sparse": False if self._is_precomputed else "csr", "accept_large_sparse": True, "copy": copy}
+        X, y = validate_data(self, X, y, dtype="numeric", **storage)
+        classes, codes = validation.class_labels(y) if all_classes is None else given_classes(y, all_classes)
         base = validation.row_weights(sample_weight, codes.size)
         factors = validation.class_weights(self.class_weight, classes, codes, base)
         weights = base * factors[codes]
         pairs = pairs_of(codes, classes.size, weights)
-        validation.two_classes_left(codes, weights)
+        if all_classes is None:
+            validation.two_classes_left(codes, weights)
         validation.finite_scale(C, [pair.signed_weights for pair in pairs])
 
-        bridge = CallbackBridge.of(self, X, y, sample_weight, len(pairs), self.max_iter)
+        bridge = CallbackBridge.of(self, X, y, {"sample_weight": sample_weight}, len(pairs), self.max_iter)
         cancel = Cancel()
         with ExitStack() as stack:
             stack.enter_context(cancel.on_interrupt())
@@ -228,11 +249,16 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
             kernel = checked_kernel(self, rows, base)
             if kernel is None:
                 validation.kernel_matrix(rows.native())
-            setting = KernelSetting(C, kernel, cache_bytes)
+            setting = KernelSetting(C, kernel, cache_bytes, needs_convex(solver))
             is_convex = setting.looks_convex(rows)
+            if not is_convex and needs_convex(solver):
+                raise SoftmarginError(
+                    f"the kernel {self.kernel!r} is not positive semi-definite on these rows, and solver="
+                    f"{solver!r} needs that: use solver='auto' or solver='smo', or a kernel such as 'rbf'."
+                )
             if not is_convex:
                 stop = self._without_bound(stop)
-            choose = kernel_solver(self.solver, self.working_set, bool(self.shrinking), stop)
+            choose = kernel_solver(solver, self.working_set, bool(self.shrinking), stop)
             self._hint_at_linear_svc(rows)
             starts = self._starts(rows, pairs, setting, classes)
 
@@ -262,10 +288,10 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
                 cancel=cancel,
                 observers=observers,
             )
-            final = attributes([result.solution for result in results])
-            for name, value in final.items():
-                setattr(self, name, value)
-            self._store(results)
+            final = self._adopt(results, pairs, rows, codes, C)
+            self._drop_training()
+            if keeps_training(solver) or self.warm_start:
+                self._keep_training(Training(X, codes, base, np.arange(codes.size), codes.size))
             self._keep_state(results, rows, pairs, setting)
             for line, result in zip(lines, results, strict=False):
                 line.close(str(result.status))
@@ -274,9 +300,23 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
             bridge.close(final)
         if cancel.is_set:
             raise KeyboardInterrupt
-        if not self.status_.reached_goal and self.status_ is not Status.STOPPED:
-            warnings.warn(_convergence_message(self, stop), ConvergenceWarning, stacklevel=FRAMES_TO_CALLER)
+        self._warn_unless_done(stop, FRAMES_TO_CALLER + 2)
         return self
+
+    def _adopt(
+        self, results: list[Result], pairs: list[Pair], rows: Rows, codes: np.ndarray, C: float
+    ) -> dict[str, Any]:
+        """Become the model that was found; returns the attributes of its decision function."""
+        final = _support(rows, codes, pairs, [result.solution for result in results], precomputed=self._is_precomputed)
+        for name, value in final.items():
+            setattr(self, name, value)
+        self.shape_fit_ = (rows.n_rows, rows.n_cols)
+        self._store(results, pairs, C)
+        return final
+
+    def _warn_unless_done(self, stop: Stop, stacklevel: int) -> None:
+        if not self.status_.reached_goal and self.status_ is not Status.STOPPED:
+            warnings.warn(_convergence_message(self, stop), ConvergenceWarning, stacklevel=stacklevel)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -317,7 +357,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
             f"bound, and the fit ends at a stationary point, where the KKT violation is at most tol={stop.tol:g}. "
             "Use a positive semi-definite kernel, such as 'rbf', for a certificate.",
             UserWarning,
-            stacklevel=FRAMES_TO_CALLER + 1,
+            stacklevel=FRAMES_TO_CALLER + 2,
         )
         return Stop(stop.tol, stop.max_iter, stop.max_seconds, stop.target, "kkt")
 
@@ -327,8 +367,11 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
                 f"kernel='linear' on {rows.n_rows:,} rows works on a kernel matrix; softmargin.LinearSVC minimises the "
                 "same objective on the data themselves, much faster.",
                 UserWarning,
-                stacklevel=FRAMES_TO_CALLER + 1,
+                stacklevel=FRAMES_TO_CALLER + 2,
             )
+
+    def _dual_variables(self, n_rows: int, pairs: list[Pair]) -> list[np.ndarray]:
+        return dual_variables(self, n_rows, pairs)
 
     def _progress_lines(self, classes: np.ndarray, pairs: list[Pair], stop: Stop) -> list[ProgressLine]:
         if not self.verbose:
@@ -338,7 +381,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         goal = stop.tol if stop.rule == "relative_gap" else None
         return [ProgressLine(title, goal, alone=not several) for title in titles]
 
-    def _store(self, results: list[Result]) -> None:
+    def _store(self, results: list[Result], pairs: list[Pair], C: float) -> None:
         self.certificates_ = [result.certificate for result in results]
         self.certificate_ = Certificate.combine(self.certificates_)
         self.status_ = Status.worst(result.status for result in results)
@@ -349,6 +392,10 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         self.trace_: Any = [result.trace for result in results]
         if len(results) == 1:
             self.trace_ = self.trace_[0]
+        alphas = [result.solution.alpha for result in results]
+        bounded = [alpha >= C * np.abs(pair.signed_weights) for alpha, pair in zip(alphas, pairs, strict=True)]
+        self.n_bounded_ = np.array([at.sum() for at in bounded], dtype=np.int32)
+        self.n_free_ = np.array([np.count_nonzero(alpha) for alpha in alphas], dtype=np.int32) - self.n_bounded_
 
     def _keep_state(self, results: list[Result], rows: Rows, pairs: list[Pair], setting: KernelSetting) -> None:
         """What `warm_start` continues from: kept when it is asked for, or when the fit ended early."""
@@ -364,10 +411,28 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         if hasattr(self, "_state") and self._state[0] == kernel_fingerprint(rows, pairs, setting, float(self.tol)):
             states = self._state[1]
             if [len(state.beta) if state else 0 for state in states] == [pair.index.size for pair in pairs]:
-                return states
+                return [_at_bounds_of(setting.C, state, pair) for state, pair in zip(states, pairs, strict=True)]
         if self.shape_fit_[0] != rows.n_rows:
             return None
-        return [DualStart(beta) for beta in dual_variables(self, rows.n_rows, pairs)]
+        starts = map(DualStart, dual_variables(self, rows.n_rows, pairs))
+        return [_at_bounds_of(setting.C, start, pair) for start, pair in zip(starts, pairs, strict=True)]
+
+
+def _at_bounds_of(C: float, start: Any, pair: Pair) -> Any:
+    """A start, or the state of a solve, for another C: where some variables were at the upper bound, all of them grow
+    or shrink with it, so that the same ones are at their bounds.
+    """
+    if start is None:
+        return None
+    upper = np.abs(pair.signed_weights)
+    shares = np.abs(start.beta) / upper
+    largest = float(shares.max(initial=0.0))
+    bounded = shares >= (1.0 - _SAME_BOUND) * largest
+    if largest == 0.0 or abs(largest - C) <= _SAME_BOUND * C or np.count_nonzero(bounded) < 2:
+        return start
+    factor = C / largest
+    beta = np.where(bounded, np.sign(start.beta) * (C * upper), factor * start.beta)
+    return DualState(beta, factor * start.f) if isinstance(start, DualState) else DualStart(beta)
 
 
 def _nothing(pair: Pair) -> Solution:
@@ -405,89 +470,6 @@ def dual_variables(estimator: Any, n_rows: int, pairs: list[Pair]) -> list[np.nd
         own = pair.signed_weights < 0 if len(pairs) == 1 else pair.signed_weights > 0
         found.append(np.where(own, coefficients[pair.second - 1, pair.index], coefficients[pair.first, pair.index]))
     return found
-
-
-def checked_kernel(estimator: Any, rows: Rows, weights: np.ndarray) -> Kernel | None:
-    """The kernel that the parameters ask for; None is "precomputed". The weights are those of the rows."""
-    kernel = estimator.kernel
-    if callable(kernel):
-        return Custom(kernel)
-    validation.one_of(kernel, "kernel", KERNELS)
-    if kernel == "precomputed":
-        return None
-    if kernel == "linear":
-        return _in_range(Linear(), rows)
-    gamma = _gamma(estimator.gamma, rows, weights)
-    coef0 = estimator.coef0
-    if isinstance(coef0, bool) or not isinstance(coef0, Real) or not math.isfinite(coef0):
-        raise SoftmarginError(f"coef0={coef0!r} must be a finite number.")
-    degree = estimator.degree
-    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
-        raise SoftmarginError(f"degree={degree!r} must be an integer of at least 0.")
-    return _in_range(named_kernel(kernel, gamma, degree, coef0), rows)
-
-
-def _in_range(kernel: Kernel | None, rows: Rows) -> Kernel | None:
-    """The same kernel, if its values on these rows are numbers."""
-    if kernel is None or isinstance(kernel, Custom):
-        return kernel
-    with np.errstate(over="ignore"):
-        largest = float(np.abs(kernel.diagonal(rows)).max(initial=0.0))
-    if not math.isfinite(largest):
-        raise SoftmarginError(
-            f"values of the kernel {kernel.name!r} overflow on these rows: scale the features, for example with "
-            "StandardScaler, or lower gamma or degree."
-        )
-    return kernel
-
-
-def kernel_of(estimator: Any) -> Kernel | None:
-    """The kernel of a fitted model."""
-    if callable(estimator.kernel):
-        return Custom(estimator.kernel)
-    return named_kernel(estimator.kernel, estimator.gamma_, estimator.degree, estimator.coef0)
-
-
-def _gamma(gamma: Any, rows: Rows, weights: np.ndarray) -> float:
-    if isinstance(gamma, str):
-        validation.one_of(gamma, "gamma", ("scale", "auto"))
-        if gamma == "auto":
-            return 1.0 / rows.n_cols
-        with np.errstate(over="ignore", invalid="ignore"):
-            variance = _variance(rows, weights)
-        if not math.isfinite(variance):
-            raise SoftmarginError(
-                "gamma='scale' needs the variance of X, which overflows: scale the features, for example with "
-                "StandardScaler."
-            )
-        return 1.0 / (rows.n_cols * variance) if variance > 0 else 1.0
-    if isinstance(gamma, bool) or not isinstance(gamma, Real) or not math.isfinite(gamma) or gamma <= 0:
-        raise SoftmarginError(
-            f"gamma={gamma!r} must be a positive, finite number, 'scale' or 'auto': a kernel with gamma <= 0 does not "
-            "tell rows apart."
-        )
-    return float(gamma)
-
-
-def _variance(rows: Rows, weights: np.ndarray) -> float:
-    """The variance of all entries of X, zeros that are not stored included; rows count as often as they weigh."""
-    total = rows.n_cols * float(weights.sum())
-    mean = sum(float(share @ entries) for share, entries in _entries(rows, weights)) / total
-    spread = stored = 0.0
-    for share, entries in _entries(rows, weights):
-        spread += float(share @ np.square(entries - mean))
-        stored += float(share.sum())
-    return (spread + (total - stored) * mean * mean) / total
-
-
-def _entries(rows: Rows, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """All stored entries, block by block, with the weight of the row that each is in."""
-    for where, part in rows.blocks():
-        flat = part.flat
-        if flat.indptr.size:
-            yield np.repeat(weights[where], np.diff(flat.indptr)), flat.values.astype(np.float64)
-        else:
-            yield np.repeat(weights[where], part.n_cols), part.native().astype(np.float64).ravel()
 
 
 def _convergence_message(estimator: SVC, stop: Stop) -> str:

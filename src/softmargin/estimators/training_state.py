@@ -6,7 +6,7 @@ are not compared are scratch and left out. The shapes its arrays must have are i
 because compiled code relies on them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from reprlib import repr as shown
 from typing import Any, cast, get_args, get_origin, get_type_hints
@@ -14,30 +14,42 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 import numpy as np
 
 from softmargin.core.errors import ModelFileError, SoftmarginError
+from softmargin.estimators.settings import LastStep
 from softmargin.io.record import CODES, STATES, check_axes
-from softmargin.problems.hinge import Witness
+from softmargin.problems import hinge, ordinal, ranking
+from softmargin.problems.base import Hint
 from softmargin.solvers.cutting_plane import planes as plane_store
 from softmargin.solvers.cutting_plane.planes import Planes
 from softmargin.solvers.cutting_plane.state import PlaneState
-from softmargin.solvers.smo.state import DualState
+from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.subgradient.state import SubgradientState
-
-STATE_TYPES: dict[str, type] = {
-    "PlaneState": PlaneState,
-    "SubgradientState": SubgradientState,
-    "DualState": DualState,
-}
 
 Numbers = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
 
+@dataclass(frozen=True)
+class Form:
+    """A kind of state: its class, the class of its planes' witnesses, and classes that are stored as others."""
+
+    state: type
+    witness: type | None
+    stored_as: Mapping[type, Any]
+
+    def is_for(self, state: Any) -> bool:
+        if isinstance(state, PlaneState) and type(state.planes.witnesses[0]) is not self.witness:
+            return False
+        return type(state) is self.state
+
+
 def pack_states(states: list[Any]) -> tuple[dict[str, Any], Arrays]:
     """The states of all sub-problems as one value and many arrays; None is the state of one with nothing to solve."""
     some = next((state for state in states if state is not None), None)
-    name = type(some).__name__
-    if STATE_TYPES.get(name) is not type(some):
-        raise SoftmarginError(f"the state of a {name} cannot be saved: save without include_training_state.")
+    name = next((name for name, form in FORMS.items() if form.is_for(some)), None)
+    if name is None:
+        raise SoftmarginError(
+            f"the state of a {type(some).__name__} cannot be saved: save without include_training_state."
+        )
     problems: list[Numbers | None] = []
     arrays: Arrays = {}
     for k, state in enumerate(states):
@@ -46,7 +58,7 @@ def pack_states(states: list[Any]) -> tuple[dict[str, Any], Arrays]:
             continue
         numbers: Numbers = {}
         parts: Arrays = {}
-        _take_apart(state, "", numbers, parts)
+        _take_apart(state, "", numbers, parts, FORMS[name])
         _check(name, parts, {})
         problems.append(numbers)
         arrays |= {f"state.{k}.{path}": part for path, part in parts.items()}
@@ -58,12 +70,12 @@ def unpack_states(
     arrays: Mapping[str, np.ndarray],
     n_problems: int,
     lengths: dict[str, int],
-    types: tuple[type, ...],
+    names: tuple[str, ...],
 ) -> list[Any]:
-    """The inverse of `pack_states`; `lengths` are what is known of the model, `types` the states that it may have."""
+    """The inverse of `pack_states`; `lengths` are what is known of the model, `names` the states that it may have."""
     match value:
         case {"fingerprint": _, "type": str(name), "problems": list(problems), **rest} if (
-            not rest and STATE_TYPES.get(name) in types and len(problems) == n_problems
+            not rest and name in names and len(problems) == n_problems
         ):
             pass
         case _:
@@ -75,19 +87,19 @@ def unpack_states(
             raise ModelFileError(f"the array {shown(full_name)} belongs to no sub-problem")
         parts[k][path] = array
     return [
-        _unpack_state(STATE_TYPES[name], numbers, part, dict(lengths))
+        _unpack_state(name, numbers, part, dict(lengths))
         for numbers, part in zip(problems, parts.values(), strict=True)
     ]
 
 
-def _unpack_state(cls: type, numbers: Any, arrays: Arrays, lengths: dict[str, int]) -> Any:
+def _unpack_state(name: str, numbers: Any, arrays: Arrays, lengths: dict[str, int]) -> Any:
     if numbers is None and not arrays:
         return None
     if not isinstance(numbers, dict):
         raise ModelFileError("the training state holds no numbers")
-    _check(cls.__name__, arrays, lengths)
+    _check(name, arrays, lengths)
     left = dict(numbers)
-    state = _put_together(cls, "", left, arrays)
+    state = _put_together(FORMS[name].state, "", left, arrays, FORMS[name])
     if left:
         raise ModelFileError(f"the training state holds {shown(sorted(left)[0])}, which is unknown")
     if isinstance(state, DualState) and not all(-1 <= member < state.beta.size for member in state.pair):
@@ -100,16 +112,16 @@ def _check(name: str, arrays: Arrays, lengths: dict[str, int]) -> None:
     check_axes(STATES[name], described, lengths)
 
 
-def _take_apart(node: Any, prefix: str, numbers: Numbers, arrays: Arrays) -> None:
-    if isinstance(node, Planes):
-        node = _StoredPlanes.of(node)
+def _take_apart(node: Any, prefix: str, numbers: Numbers, arrays: Arrays, form: Form) -> None:
     hints = get_type_hints(type(node))
     for field in _stored_fields(node):
         path, part = prefix + field.name, getattr(node, field.name)
+        if part is not None and _kind(hints[field.name]) in form.stored_as:
+            part = form.stored_as[_kind(hints[field.name])].of(part)
         if isinstance(part, np.ndarray):
             arrays[path] = part
-        elif is_dataclass(part) or isinstance(part, Planes):
-            _take_apart(part, f"{path}.", numbers, arrays)
+        elif is_dataclass(part):
+            _take_apart(part, f"{path}.", numbers, arrays, form)
         elif isinstance(part, tuple):
             numbers[path] = [kind(item) for kind, item in zip(get_args(hints[field.name]), part, strict=True)]
         else:
@@ -127,28 +139,28 @@ def _kind(hint: Any) -> Any:
     return next((option for option in get_args(hint) if option is not type(None)), hint)
 
 
-def _put_together(cls: Any, prefix: str, numbers: Numbers, arrays: Arrays) -> Any:
+def _put_together(cls: Any, prefix: str, numbers: Numbers, arrays: Arrays, form: Form) -> Any:
     """An instance of `cls`; numbers that were used are taken out of the dictionary."""
-    stored = _StoredPlanes if cls is Planes else cls
-    hints = get_type_hints(stored)
+    hints = get_type_hints(cls)
     parts: dict[str, Any] = {}
-    for name in (field.name for field in _stored_fields(stored)):
+    for name in (field.name for field in _stored_fields(cls)):
         hint, path = hints[name], prefix + name
-        kind = _kind(hint)
-        if kind is not hint and path in numbers and numbers[path] is None:
+        optional = _kind(hint) is not hint
+        kind = form.stored_as.get(_kind(hint), _kind(hint))
+        if optional and path in numbers and numbers[path] is None:
             parts[name] = numbers.pop(path)
         elif kind is np.ndarray:
             parts[name] = arrays[path]
-        elif is_dataclass(kind) or kind is Planes:
-            parts[name] = _put_together(kind, f"{path}.", numbers, arrays)
+        elif is_dataclass(kind):
+            parts[name] = _put_together(kind, f"{path}.", numbers, arrays, form)
         elif get_origin(kind) is tuple and _has_types(numbers.get(path), get_args(kind)):
             parts[name] = tuple(numbers.pop(path))
         elif type(numbers.get(path)) is kind:
             parts[name] = numbers.pop(path)
         else:
             raise ModelFileError(f"{path} in the training state should be of type {kind.__name__}")
-    node = stored(**parts)
-    return node.planes() if stored is _StoredPlanes else node
+    node = cls(**parts)
+    return node.planes() if isinstance(node, _StoredPlanes) else node
 
 
 def _has_types(items: Any, kinds: tuple[type, ...]) -> bool:
@@ -157,30 +169,40 @@ def _has_types(items: Any, kinds: tuple[type, ...]) -> bool:
 
 @dataclass(frozen=True)
 class _StoredPlanes:
-    """`Planes` as plain arrays. The capacity is kept, so that a continued fit lays out its memory as it would have."""
+    """`Planes` as plain arrays. The capacity is kept, so that a continued fit lays out its memory as it would have.
+
+    Derived classes add the witnesses, which every kind of problem has its own of.
+    """
 
     vectors: np.ndarray
     gram: np.ndarray
     constants: np.ndarray
-    witness_bits: np.ndarray
-    witness_row: np.ndarray
-    witness_fraction: np.ndarray
     latest: plane_store._Latest
     capacity: int
 
-    @staticmethod
-    def of(planes: Planes) -> "_StoredPlanes":
+    @classmethod
+    def of(cls, planes: Planes) -> "_StoredPlanes":
         count, store = len(planes), planes._store
-        return _StoredPlanes(
+        return cls(
             vectors=store.vectors[:count],
             gram=store.gram[:count, :count],
             constants=store.constants[:count],
-            witness_bits=np.stack([witness.bits for witness in planes.witnesses]),
-            witness_row=np.array([witness.row for witness in planes.witnesses], dtype=np.int64),
-            witness_fraction=np.array([witness.fraction for witness in planes.witnesses]),
             latest=cast(plane_store._Latest, planes._latest),
             capacity=len(store.constants),
+            **cls._arrays(planes.witnesses),
         )
+
+    @staticmethod
+    def _arrays(witnesses: Any) -> Arrays:
+        """The witnesses of all planes as the fields of a derived class."""
+        raise NotImplementedError
+
+    def _witnesses(self) -> Iterable[Any]:
+        raise NotImplementedError
+
+    def _fits(self, n_rows: int) -> bool:
+        """Whether the witnesses can be those of so many rows."""
+        raise NotImplementedError
 
     def planes(self) -> Planes:
         (count, width), (n_rows,), (n_weights,) = self.vectors.shape, self.latest.c.shape, self.latest.slope.shape
@@ -188,9 +210,7 @@ class _StoredPlanes:
         good = (
             1 <= count <= self.capacity <= max(plane_store.FIRST_CAPACITY, 2 * count)
             and width == (n_rows if as_outputs else n_weights)
-            and self.witness_bits.shape[1] == -(-n_rows // 8)
-            and self.witness_row.min() >= -1
-            and self.witness_row.max() < n_rows
+            and self._fits(n_rows)
         )
         if not good:
             raise ModelFileError("the planes of the training state contradict each other")
@@ -199,10 +219,87 @@ class _StoredPlanes:
         store.gram[:count, :count] = self.gram
         store.constants[:count] = self.constants
         store.filled = count
-        witnesses = tuple(
-            Witness(bits, row, fraction)
-            for bits, row, fraction in zip(
-                self.witness_bits, self.witness_row.tolist(), self.witness_fraction.tolist(), strict=True
-            )
+        return Planes(store, tuple(self._witnesses()), as_outputs, self.latest)
+
+
+@dataclass(frozen=True)
+class _HingePlanes(_StoredPlanes):
+    witness_bits: np.ndarray
+    witness_row: np.ndarray
+    witness_fraction: np.ndarray
+
+    @staticmethod
+    def _arrays(witnesses: Any) -> Arrays:
+        return {
+            "witness_bits": np.stack([witness.bits for witness in witnesses]),
+            "witness_row": np.array([witness.row for witness in witnesses], dtype=np.int64),
+            "witness_fraction": np.array([witness.fraction for witness in witnesses]),
+        }
+
+    def _witnesses(self) -> Iterable[hinge.Witness]:
+        rows, fractions = self.witness_row.tolist(), self.witness_fraction.tolist()
+        return map(hinge.Witness, self.witness_bits, rows, fractions)
+
+    def _fits(self, n_rows: int) -> bool:
+        return self.witness_bits.shape[1] == -(-n_rows // 8) and _are_rows(self.witness_row, n_rows)
+
+
+@dataclass(frozen=True)
+class _RankingPlanes(_StoredPlanes):
+    witness_scores: np.ndarray
+    witness_c: np.ndarray
+
+    @staticmethod
+    def _arrays(witnesses: Any) -> Arrays:
+        nothing = np.empty(0)
+        return {
+            "witness_scores": np.stack([witness.scores for witness in witnesses]),
+            "witness_c": np.stack([nothing if witness.c is None else witness.c for witness in witnesses]),
+        }
+
+    def _witnesses(self) -> Iterable[ranking.Witness]:
+        is_wide = self.witness_c.shape[1] > 0
+        return (
+            ranking.Witness(scores, c if is_wide else None)
+            for scores, c in zip(self.witness_scores, self.witness_c, strict=True)
         )
-        return Planes(store, witnesses, as_outputs, self.latest)
+
+    def _fits(self, n_rows: int) -> bool:
+        return self.witness_c.shape[1] in (0, n_rows) and bool(np.isfinite(self.witness_scores).all())
+
+
+@dataclass(frozen=True)
+class _OrdinalPlanes(_StoredPlanes):
+    witness_bits: np.ndarray
+    witness_rows: np.ndarray
+    witness_fractions: np.ndarray
+
+    @staticmethod
+    def _arrays(witnesses: Any) -> Arrays:
+        return {
+            "witness_bits": np.stack([witness.bits for witness in witnesses]),
+            "witness_rows": np.stack([witness.rows for witness in witnesses]),
+            "witness_fractions": np.stack([witness.fractions for witness in witnesses]),
+        }
+
+    def _witnesses(self) -> Iterable[ordinal.Witness]:
+        return map(ordinal.Witness, self.witness_bits, self.witness_rows, self.witness_fractions)
+
+    def _fits(self, n_rows: int) -> bool:
+        return self.witness_bits.shape[2] == -(-n_rows // 8) and _are_rows(self.witness_rows, n_rows)
+
+
+def _are_rows(index: np.ndarray, n_rows: int) -> bool:
+    """Whether all are numbers of rows, or -1 for none."""
+    return bool(index.min() >= -1 and index.max() < n_rows)
+
+
+# The kinds of state by the names that they have in a file. Of a hint about the best point a file keeps what the
+# hinge's line search needs, or the last step, from which the other problems find out the rest.
+FORMS = {
+    "PlaneState": Form(PlaneState, hinge.Witness, {Planes: _HingePlanes}),
+    "RankingState": Form(PlaneState, ranking.Witness, {Planes: _RankingPlanes, Hint: LastStep}),
+    "OrdinalState": Form(PlaneState, ordinal.Witness, {Planes: _OrdinalPlanes, Hint: LastStep}),
+    "SubgradientState": Form(SubgradientState, None, {}),
+    "DualState": Form(DualState, None, {}),
+}

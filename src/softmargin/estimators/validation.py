@@ -1,7 +1,7 @@
 """What the user gave, checked: parameters, labels and weights. Each error names the cause and the next thing to try."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -74,6 +74,49 @@ def class_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             "Check the labels, or that the split kept some rows of each class."
         )
     return classes, codes.ravel()
+
+
+def ranking_targets(y: np.ndarray) -> np.ndarray:
+    """y as finite float64."""
+    try:
+        targets = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SoftmarginError(
+            "y holds entries that are not numbers: give numbers, larger meaning further up."
+        ) from None
+    if not np.isfinite(targets).all():
+        raise SoftmarginError("y holds NaN or infinity: leave such rows out, or give them a target.")
+    return targets
+
+
+def ordered_classes(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The classes from low to high, and for each row the rank of its class. Numbers have an order, others are given."""
+    if classes is None:
+        found, codes = class_labels(y)
+        if not all(isinstance(label, Real | np.bool_) for label in found):
+            raise SoftmarginError(
+                f"the labels {_shown(found)} are not numbers, and which of them is higher is not known: give all of "
+                "them in ascending order, for example classes=['low', 'middle', 'high'], or use numbers."
+            )
+        return found, codes
+    try:
+        order = [] if isinstance(classes, str) else list(classes)
+        rank_of = {label: rank for rank, label in enumerate(order)}
+    except TypeError:  # no list, or of labels that cannot be told apart
+        order, rank_of = [], {}
+    if len(rank_of) < 2 or len(rank_of) < len(order):
+        raise SoftmarginError(
+            f"classes={classes!r} must list at least two labels in ascending order, each of them once."
+        )
+    found, codes = np.unique(y, return_inverse=True)
+    if strangers := [label for label in found.tolist() if label not in rank_of]:
+        raise SoftmarginError(f"y holds labels that are not among the classes {_shown(order)}: {_shown(strangers)}.")
+    ranks = np.array([rank_of[label] for label in found.tolist()], dtype=np.int64)
+    return np.array(order, dtype=object if y.dtype == object else None), ranks[codes.ravel()]
+
+
+def _shown(labels: Iterable) -> str:
+    return ", ".join(repr(label) for label in np.asarray(labels).tolist()[:5])
 
 
 def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray:

@@ -56,11 +56,23 @@ def one_against_one(lengths: Mapping[str, int]) -> bool:
         and lengths["problems"] == n_classes * (n_classes - 1) // 2
         and lengths.get("features", 1) >= 1
         and lengths.get("bounds", n_vectors + 1) == n_vectors + 1
+        and lengths.get("training_bounds", lengths.get("rows", 0) + 1) == lengths.get("rows", 0) + 1
+    )
+
+
+def one_score(lengths: Mapping[str, int]) -> bool:
+    return lengths["features"] >= 1 and lengths.get("problems", 1) == 1
+
+
+def one_score_in_classes(lengths: Mapping[str, int]) -> bool:
+    n_thresholds = lengths["classes"] - 1
+    return (
+        one_score(lengths) and lengths["thresholds"] == n_thresholds >= 1 <= lengths.get("margins", 1) <= n_thresholds
     )
 
 
 # "label": numbers, bool or text. "text": strings. "number": what data consist of. "index": integers of 32 or 64 bits.
-# The other types are those of safetensors.
+# "float": floats of 32 or 64 bits. The other types are those of safetensors.
 LINEAR = {
     "coef_": "F64 problems features",
     "intercept_": "F64 problems",
@@ -68,6 +80,13 @@ LINEAR = {
 }
 FEATURE_NAMES = {"feature_names_in_": "text features"}
 DUAL = {"dual_": "F64 rows problems"}
+RANK = {"coef_": "F64 features"}
+ORDINAL = {
+    "coef_": "F64 features",
+    "thresholds_": "F64 thresholds",
+    "classes_": "label classes",
+}
+MARGIN_DUAL = {"dual_": "F64 rows margins"}  # a column for each threshold between classes that have rows
 KERNEL = {
     "dual_coef_": "F64 others vectors",
     "intercept_": "F64 problems",
@@ -96,24 +115,52 @@ KERNEL_TRAINING = {
     "support_": "I32 vectors",
     "class_weight_": "F64 classes",
     "n_iter_": "I32 problems",
+    "n_free_": "I32 problems",
+    "n_bounded_": "I32 problems",
     **TRACE,
+}
+# What `partial_fit`, `forget` and `leave_one_out` of a kernel model go on from: its training rows.
+TRAINING_ROWS = {
+    "training.codes": "I64 rows",
+    "training.weights": "F64 rows",
+    "training.ids": "I64 rows",
+}
+DENSE_TRAINING = {"training.X": "number rows features"}
+SPARSE_TRAINING = {
+    "training.X.data": "number training_entries",
+    "training.X.indices": "index training_entries",
+    "training.X.indptr": "index training_bounds",
 }
 # What a solver continues from: for each sub-problem k the arrays "state.k.gamma" and so on. Which of the states it is,
 # and its numbers, stand in the value "state".
+PLANE_STATE = {
+    "gamma": "F64 planes",
+    "idle": "I64 planes",
+    "best.x": "F64 width",
+    "best.f": "F64 rows",
+    "planes.vectors": "F64 planes width",
+    "planes.gram": "F64 planes planes",
+    "planes.constants": "F64 planes",
+    "planes.latest.c": "F64 rows",
+    "planes.latest.slope": "F64 weights",
+}
 STATES = {
     "PlaneState": {
-        "gamma": "F64 planes",
-        "idle": "I64 planes",
-        "best.x": "F64 width",
-        "best.f": "F64 rows",
-        "planes.vectors": "F64 planes width",
-        "planes.gram": "F64 planes planes",
-        "planes.constants": "F64 planes",
+        **PLANE_STATE,
         "planes.witness_bits": "U8 planes bytes",
         "planes.witness_row": "I64 planes",
         "planes.witness_fraction": "F64 planes",
-        "planes.latest.c": "F64 rows",
-        "planes.latest.slope": "F64 weights",
+    },
+    "RankingState": {
+        **PLANE_STATE,
+        "planes.witness_scores": "float planes rows",
+        "planes.witness_c": "F64 planes kept",  # all rows of wide data, none of others
+    },
+    "OrdinalState": {
+        **PLANE_STATE,
+        "planes.witness_bits": "U8 planes slots bytes",
+        "planes.witness_rows": "I64 planes thresholds",
+        "planes.witness_fractions": "F64 planes thresholds",
     },
     "SubgradientState": {
         "w": "F64 weights",
@@ -137,9 +184,29 @@ KINDS = {
         values=("status_", "certificates_", "n_iter_", "seconds_", "state"),
         rule=one_against_rest,
     ),
+    "RankSVM": Kind(
+        arrays=RANK,
+        groups=(FEATURE_NAMES, TRACE),
+        values=("n_pairs_", "status_", "certificates_", "n_iter_", "seconds_", "state"),
+        rule=one_score,
+    ),
+    "OrdinalSVC": Kind(
+        arrays=ORDINAL,
+        groups=(FEATURE_NAMES, MARGIN_DUAL, TRACE),
+        values=("status_", "certificates_", "n_iter_", "seconds_", "state"),
+        rule=one_score_in_classes,
+    ),
     "SVC": Kind(
         arrays=KERNEL,
-        groups=(FEATURE_NAMES, DENSE_VECTORS, SPARSE_VECTORS, KERNEL_TRAINING),
+        groups=(
+            FEATURE_NAMES,
+            DENSE_VECTORS,
+            SPARSE_VECTORS,
+            KERNEL_TRAINING,
+            TRAINING_ROWS,
+            DENSE_TRAINING,
+            SPARSE_TRAINING,
+        ),
         values=(
             "gamma_",
             "n_features_in_",
@@ -149,6 +216,7 @@ KINDS = {
             "counts_",
             "fit_status_",
             "shape_fit_",
+            "next_row_id",
             "state",
         ),
         rule=one_against_one,
@@ -167,6 +235,7 @@ TYPES_OF = {
     "label": (*DTYPES, "text"),
     "number": tuple(DTYPES.keys() - {"BOOL", "F16"}),
     "index": ("I32", "I64"),
+    "float": ("F32", "F64"),
 }
 
 

@@ -71,8 +71,10 @@ class RowStore:
         slots = self.lru.slot_of[index]
         out = np.empty((index.size, self.n if columns is None else len(columns)), self.dtype)
         there = slots >= 0
-        out[there] = self.slab[slots[there]] if columns is None else self.slab[slots[there]][:, columns]
-        out[~there] = self.source.rows(index[~there], columns)
+        kept = slots[there]
+        out[there] = self.slab[kept, : self.n] if columns is None else self.slab[kept[:, None], columns]
+        if kept.size < index.size:
+            out[~there] = self.source.rows(index[~there], columns)
         return out
 
     def fill(self, index: np.ndarray, out: np.ndarray, slots: np.ndarray) -> None:

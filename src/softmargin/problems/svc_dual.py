@@ -67,8 +67,8 @@ class SVCDual:
     def _wishes(self, beta: np.ndarray, f: np.ndarray) -> tuple[float, float]:
         """The largest intercept that a beta which may grow asks for, and the least of those which may fall."""
         wish = self.p - f
-        highest = np.max(wish, where=beta < self.hi, initial=-np.inf)
-        lowest = np.min(wish, where=beta > self.lo, initial=np.inf)
+        highest = np.where(beta < self.hi, wish, -np.inf).max(initial=-np.inf)
+        lowest = np.where(beta > self.lo, wish, np.inf).min(initial=np.inf)
         return float(highest), float(lowest)
 
 

@@ -109,7 +109,7 @@ def run(
             stopped = _notify(observers, record, state)
 
             claimed = stop.value(measure)
-            if claimed <= tol:
+            if measure.settled and claimed <= tol:
                 began = clock.seconds
                 certificate = judge(solver.solution(problem, state))
                 judging += clock.seconds - began

@@ -20,7 +20,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import DualQP
-from softmargin.solvers.smo.state import DualState, first_state
+from softmargin.solvers.dual_state import DualState, first_state
 
 _FIRST = 64  # variables that may enter the first block; twice as many each time after
 _INNER_STEPS = 20_000  # in a block, so that interrupts are seen: some 50 ms

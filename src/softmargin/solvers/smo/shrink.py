@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.problems.base import DualQP
-from softmargin.solvers.smo.state import DualState
+from softmargin.solvers.dual_state import DualState
 
 # At least this share of the active variables must leave.
 _LEAST_SHARE = 0.1

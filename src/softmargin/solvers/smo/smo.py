@@ -38,8 +38,8 @@ from softmargin.core.result import Solution
 from softmargin.core.stopping import RULES as STOP_RULES
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import DualQP
+from softmargin.solvers.dual_state import DualState, first_state, repaired
 from softmargin.solvers.smo.shrink import Scratch, latest, part_of, shrunk, unshrunk
-from softmargin.solvers.smo.state import DualState, first_state, repaired
 
 # Working-set rules: the numbers that compiled code knows them by. Decomposition has a loop of its own.
 RULES = {

@@ -1,10 +1,13 @@
-"""Where a solver of the dual stands: the same for pairs and for blocks, so that one continues what the other began."""
+"""Where a solver of the dual stands: the same for pairs, blocks and the active set, so that one continues what another
+began.
+"""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import DualStart
 from softmargin.problems.base import DualQP
 
@@ -17,7 +20,8 @@ class DualState:
     """Feasible signed variables beta with f = K beta, and what it took to get there.
 
     `pair` is the last working set (-1: none yet), which the maximum-gain rules go on from. `block` is a solver's own
-    scratch, which it can do without.
+    scratch, which it can do without. `iterations` are rounds of blocks, pair steps or pivots; the last three counts are
+    those of the active set.
     """
 
     beta: np.ndarray
@@ -30,6 +34,9 @@ class DualState:
     pair: tuple[int, int] = (-1, -1)
     is_stalled: bool = False
     pair_steps: int = 0
+    majors: int = 0
+    refactorisations: int = 0
+    degenerate: int = 0
     block: Any = field(default=None, repr=False, compare=False)
 
     def counts(self) -> dict[str, int]:
@@ -40,6 +47,9 @@ class DualState:
             "misses": self.misses,
             "unshrinkings": self.unshrinkings,
             "pair_steps": self.pair_steps,
+            "majors": self.majors,
+            "refactorisations": self.refactorisations,
+            "degenerate": self.degenerate,
         }
 
     def counted(self, problem: DualQP) -> "DualState":
@@ -52,14 +62,26 @@ def first_state(problem: DualQP, start: Any = None) -> DualState:
     """Zero, an earlier state of the same problem, or given variables made feasible."""
     n = problem.p.size
     if isinstance(start, DualState):
-        beta = repaired(start.beta, problem)
+        beta = repaired(_checked(start.beta, n), problem)
         if np.array_equal(beta, start.beta):
             return replace(start, is_stalled=False)
         return DualState(beta, problem.K.product(beta), iterations=start.iterations).counted(problem)
     if isinstance(start, DualStart):
-        beta = repaired(start.beta, problem)
+        beta = repaired(_checked(start.beta, n), problem)
         return DualState(beta, problem.K.product(beta)).counted(problem)
     return DualState(np.zeros(n), np.zeros(n))
+
+
+def _checked(beta: np.ndarray, n: int) -> np.ndarray:
+    beta = np.asarray(beta, dtype=np.float64)
+    if beta.shape != (n,):
+        raise SoftmarginError(
+            f"the dual variables to start from have the shape {beta.shape} for {n} rows: start from a fit of the same "
+            "rows, in the same order."
+        )
+    if not np.isfinite(beta).all():
+        raise SoftmarginError("the dual variables to start from contain NaN or infinity: start from zero instead.")
+    return beta
 
 
 def repaired(beta: np.ndarray, problem: DualQP) -> np.ndarray:

@@ -1,0 +1,99 @@
+"""From the parameters of an estimator to its kernel."""
+
+import math
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.data.rows import Rows
+from softmargin.estimators import validation
+from softmargin.estimators.kernel_scoring import named_kernel
+from softmargin.kernels.functions import Custom, Kernel, Linear
+
+KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
+
+
+def checked_kernel(estimator: Any, rows: Rows, weights: np.ndarray) -> Kernel | None:
+    """The kernel that the parameters ask for; None is "precomputed". The weights are those of the rows."""
+    kernel = estimator.kernel
+    if callable(kernel):
+        return Custom(kernel)
+    validation.one_of(kernel, "kernel", KERNELS)
+    if kernel == "precomputed":
+        return None
+    if kernel == "linear":
+        return _in_range(Linear(), rows)
+    gamma = _gamma(estimator.gamma, rows, weights)
+    coef0 = estimator.coef0
+    if isinstance(coef0, bool) or not isinstance(coef0, Real) or not math.isfinite(coef0):
+        raise SoftmarginError(f"coef0={coef0!r} must be a finite number.")
+    degree = estimator.degree
+    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
+        raise SoftmarginError(f"degree={degree!r} must be an integer of at least 0.")
+    return _in_range(named_kernel(kernel, gamma, degree, coef0), rows)
+
+
+def _in_range(kernel: Kernel | None, rows: Rows) -> Kernel | None:
+    """The same kernel, if its values on these rows are numbers."""
+    if kernel is None or isinstance(kernel, Custom):
+        return kernel
+    with np.errstate(over="ignore"):
+        largest = float(np.abs(kernel.diagonal(rows)).max(initial=0.0))
+    if not math.isfinite(largest):
+        raise SoftmarginError(
+            f"values of the kernel {kernel.name!r} overflow on these rows: scale the features, for example with "
+            "StandardScaler, or lower gamma or degree."
+        )
+    return kernel
+
+
+def kernel_of(estimator: Any) -> Kernel | None:
+    """The kernel of a fitted model."""
+    if callable(estimator.kernel):
+        return Custom(estimator.kernel)
+    return named_kernel(estimator.kernel, estimator.gamma_, estimator.degree, estimator.coef0)
+
+
+def _gamma(gamma: Any, rows: Rows, weights: np.ndarray) -> float:
+    if isinstance(gamma, str):
+        validation.one_of(gamma, "gamma", ("scale", "auto"))
+        if gamma == "auto":
+            return 1.0 / rows.n_cols
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = _variance(rows, weights)
+        if not math.isfinite(variance):
+            raise SoftmarginError(
+                "gamma='scale' needs the variance of X, which overflows: scale the features, for example with "
+                "StandardScaler."
+            )
+        return 1.0 / (rows.n_cols * variance) if variance > 0 else 1.0
+    if isinstance(gamma, bool) or not isinstance(gamma, Real) or not math.isfinite(gamma) or gamma <= 0:
+        raise SoftmarginError(
+            f"gamma={gamma!r} must be a positive, finite number, 'scale' or 'auto': a kernel with gamma <= 0 does not "
+            "tell rows apart."
+        )
+    return float(gamma)
+
+
+def _variance(rows: Rows, weights: np.ndarray) -> float:
+    """The variance of all entries of X, zeros that are not stored included; rows count as often as they weigh."""
+    total = rows.n_cols * float(weights.sum())
+    mean = sum(float(share @ entries) for share, entries in _entries(rows, weights)) / total
+    spread = stored = 0.0
+    for share, entries in _entries(rows, weights):
+        spread += float(share @ np.square(entries - mean))
+        stored += float(share.sum())
+    return (spread + (total - stored) * mean * mean) / total
+
+
+def _entries(rows: Rows, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """All stored entries, block by block, with the weight of the row that each is in."""
+    for where, part in rows.blocks():
+        flat = part.flat
+        if flat.indptr.size:
+            yield np.repeat(weights[where], np.diff(flat.indptr)), flat.values.astype(np.float64)
+        else:
+            yield np.repeat(weights[where], part.n_cols), part.native().astype(np.float64).ravel()

@@ -1,0 +1,194 @@
+"""What every estimator over the rows themselves does in `fit`: threads, interrupts, progress, callbacks, continuing."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from softmargin.core.progress import ProgressLine
+from softmargin.core.result import Certificate, Result, WeightStart
+from softmargin.core.status import Status
+from softmargin.core.stopping import Stop
+from softmargin.core.threads import Cancel, Workers, one_blas_thread, thread_count
+from softmargin.core.trace import Observer
+from softmargin.data.convert import as_rows
+from softmargin.data.rows import Rows
+from softmargin.estimators import validation
+from softmargin.estimators.build import Candidate, fingerprint, solve_all
+from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin
+from softmargin.estimators.persistence import SaveMixin
+from softmargin.estimators.settings import Setting
+from softmargin.estimators.warnings import ConvergenceWarning
+from softmargin.solvers.base import Solver
+from softmargin.solvers.cutting_plane.state import PlaneState
+from softmargin.solvers.subgradient.state import SubgradientState
+
+
+@dataclass(frozen=True)
+class Job:
+    """A fit that may begin: everything is checked.
+
+    `known` are fitted attributes that are there before; `found` makes the others from the solutions of the
+    sub-problems (None: there is none yet).
+    """
+
+    solver: Solver
+    setting: Setting
+    targets: Sequence[Any]
+    stop: Stop
+    n_threads: int
+    titles: Sequence[str]
+    known: dict[str, Any]
+    found: Callable[[list[Any]], dict[str, Any]]
+
+
+class LinearBase(SaveMixin, CallbackSupportMixin, BaseEstimator):
+    """An estimator with the parameters `tol`, `max_iter`, `max_seconds`, `n_jobs`, `warm_start` and `verbose`."""
+
+    tol: float
+    max_iter: int | None
+    max_seconds: float | None
+    n_jobs: int | None
+    warm_start: bool
+    verbose: int
+    coef_: np.ndarray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _limits(self, solver: Solver) -> tuple[Stop, int]:
+        """When to stop, and the number of threads; checked."""
+        rule = getattr(solver, "stopping", "relative_gap")
+        return validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule), thread_count(self.n_jobs)
+
+    def _to_predict(self, X: Any) -> Any:
+        """X, checked against what the model was trained on."""
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+
+    def _weight_starts(self, job: Job, n_cols: int) -> list[WeightStart] | None:
+        """Starts from the weights of the last fit, if they are for such a job."""
+        return [WeightStart(self.coef_)] if self.coef_.shape == (n_cols,) else None
+
+    def _run(self, job: Job, X: Any, y: Any, **metadata: Any) -> None:
+        """Solve, and store all that a fit leaves behind. `fit` itself calls it: a warning names the caller's line."""
+        stop, n_threads = job.stop, job.n_threads
+        bridge = CallbackBridge.of(self, X, y, metadata, len(job.targets), self.max_iter)
+        cancel = Cancel()
+        with ExitStack() as stack:
+            stack.enter_context(cancel.on_interrupt())
+            stack.enter_context(one_blas_thread())
+            workers = Workers(n_threads)
+            stack.callback(workers.close)
+            lines = self._progress_lines(job)
+            for line in lines:
+                stack.callback(line.close)  # whatever happens, the terminal is left as it was
+            rows = as_rows(X, workers)
+            starts = self._starts(job, rows)
+
+            def observers(k: int, candidate: Candidate) -> list[Observer]:
+                found: list[Observer] = [lines[k]] if lines else []
+                if bridge is not None:
+                    found.append(bridge.observer(k, candidate, job.found))
+                return found
+
+            self._set(job.known)  # a callback may look at the model while it is being trained
+            results = solve_all(
+                job.solver,
+                job.setting,
+                rows,
+                job.targets,
+                stop,
+                n_threads,
+                starts=starts,
+                cancel=cancel,
+                observers=observers,
+            )
+            final = job.found([result.solution for result in results])
+            self._set(final)
+            self._store(results)
+            self._keep_state(results, rows, job)
+            for line, result in zip(lines, results, strict=False):
+                line.close(str(result.status))
+
+        if bridge is not None:
+            bridge.close(final)
+        if cancel.is_set:
+            raise KeyboardInterrupt
+        if not self.status_.reached_goal and self.status_ is not Status.STOPPED:
+            warnings.warn(_convergence_message(self, stop), ConvergenceWarning, stacklevel=FRAMES_TO_CALLER + 1)
+
+    def _set(self, attributes: dict[str, Any]) -> None:
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def _progress_lines(self, job: Job) -> list[ProgressLine]:
+        if not self.verbose:
+            return []
+        goal = job.stop.tol if job.stop.rule == "relative_gap" else None
+        return [ProgressLine(title, goal, alone=len(job.titles) == 1) for title in job.titles]
+
+    def _store(self, results: list[Result]) -> None:
+        self.certificates_ = [result.certificate for result in results]
+        self.certificate_ = Certificate.combine(self.certificates_)
+        self.status_ = Status.worst(result.status for result in results)
+        self.n_iter_ = max(result.counts["iterations"] for result in results)
+        self.seconds_ = {name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds}
+        self.trace_: Any = [result.trace for result in results]
+        if len(results) == 1:
+            [self.trace_] = self.trace_
+
+    def _keep_state(self, results: list[Result], rows: Rows, job: Job) -> None:
+        """What `warm_start` continues from: kept when it is asked for, or when the fit ended early."""
+        if self.warm_start or not self.status_.reached_goal:
+            self._state = (fingerprint(rows, job.targets, job.setting), [result.state for result in results])
+        elif hasattr(self, "_state"):
+            del self._state
+
+    def _starts(self, job: Job, rows: Rows) -> Sequence[Any] | None:
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        if hasattr(self, "_state"):
+            key, states = self._state
+            fits = isinstance(states[0], getattr(job.solver, "state_type", object))
+            # A state from a file may belong to other data than its fingerprint says.
+            fits = fits and _n_rows(states[0]) in (None, rows.n_rows)
+            if fits and key == fingerprint(rows, job.targets, job.setting):
+                return states
+        return self._weight_starts(job, rows.n_cols)
+
+
+def _n_rows(state: Any) -> int | None:
+    """Of the data that a state belongs to; None if that is a solver's own affair, and no file has brought it."""
+    match state:
+        case PlaneState():
+            return state.best.f.size
+        case SubgradientState():
+            return state.best_f.size
+    return None
+
+
+def _convergence_message(estimator: Any, stop: Stop) -> str:
+    """What was reached, what it bounds, and what to change."""
+    gap = estimator.certificate_.relative_gap
+    goal = f"tol={stop.tol:g}" if stop.rule == "relative_gap" else f"tol={stop.tol:g} is for the rule {stop.rule!r}"
+    advice = {
+        Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
+        Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
+        Status.BUDGET: "use solver='ocas', which is exact, or give the solver more passes (softmargin.SGD(epochs=100))",
+        Status.STALLED: "raise tol, or scale the features",
+        Status.UNCONFIRMED: "raise tol, or scale the features",
+    }[estimator.status_]
+    return (
+        f"{estimator.status_} The relative duality gap is {gap:.2g} ({goal}): the objective is at most "
+        f"{100 * max(gap, 0.0):.3g} % of its value above the optimum. To get closer, {advice}; "
+        "warm_start=True and another fit continue from here. Features on similar scales (StandardScaler, MaxAbsScaler) "
+        "need fewer iterations."
+    )

@@ -1,0 +1,183 @@
+"""What makes a problem and its judge out of rows and a target: one setting for each kind of problem.
+
+A target is what a sub-problem is to learn: signed weights, ordered pairs, or ranks.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.result import WeightStart
+from softmargin.core.threads import Workers
+from softmargin.data.rows import Rows
+from softmargin.linalg.counting import Pairs
+from softmargin.problems.base import Judge
+from softmargin.problems.certificate import HingeJudge
+from softmargin.problems.hinge import Hinge
+from softmargin.problems.ordinal import Ordinal
+from softmargin.problems.ordinal_certificate import OrdinalJudge
+from softmargin.problems.ranking import Known, Ranking
+from softmargin.problems.ranking_certificate import RankingJudge
+from softmargin.solvers.cutting_plane.state import PlaneState
+
+
+@dataclass(frozen=True)
+class LastStep:
+    """What a model file keeps of a hint for the line search; the rest follows from the problem."""
+
+    step: float
+
+    @staticmethod
+    def of(hint: Any) -> "LastStep":
+        return LastStep(hint.step)
+
+
+class Setting(Protocol):
+    """All of a problem but its rows and its target."""
+
+    @property
+    def key(self) -> str:
+        """Tells it from settings whose planes are others. C is not in it: planes are the same for every C."""
+        ...
+
+    def parts(self, target: Any) -> tuple[np.ndarray, ...]:
+        """A target as arrays that tell it from others."""
+        ...
+
+    def problem(self, rows: Rows, target: Any, workers: Workers) -> Any: ...
+
+    def judge(self, rows: Rows, target: Any, workers: Workers) -> Judge: ...
+
+    def resumed(self, problem: Any, state: Any) -> Any:
+        """A state of this problem with everything that a file does not keep."""
+        ...
+
+
+@dataclass(frozen=True)
+class LinearSetting:
+    """A hinge problem; the target are signed weights."""
+
+    C: float
+    intercept: str
+    intercept_scaling: float = 1.0
+
+    @property
+    def key(self) -> str:
+        return f"{self.intercept} {self.intercept_scaling}"
+
+    def parts(self, target: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (target,)
+
+    def problem(self, rows: Rows, target: np.ndarray, workers: Workers) -> Hinge:
+        return Hinge(rows.on(workers), target, self.C, self.intercept, self.intercept_scaling, workers)
+
+    def judge(self, rows: Rows, target: np.ndarray, workers: Workers) -> HingeJudge:
+        return HingeJudge(rows.on(workers), target, self.C, self.intercept, self.intercept_scaling)
+
+    def resumed(self, problem: Hinge, state: Any) -> Any:
+        return state
+
+    def start_from(self, w: np.ndarray, b: float) -> WeightStart:
+        """A start from weights alone."""
+        return WeightStart(np.append(w, b / self.intercept_scaling) if self.intercept == "penalised" else w)
+
+
+@dataclass(frozen=True)
+class RankTarget:
+    """What is to be put in order, and the pairs that follow from it."""
+
+    y: np.ndarray
+    queries: np.ndarray
+    weights: np.ndarray
+    pairs: Pairs
+
+
+@dataclass(frozen=True)
+class RankSetting:
+    """A ranking problem: C multiplies the mean or the sum over the pairs; queries count by their pairs or equally."""
+
+    C: float
+    average: bool = True
+    equal_queries: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"ranking {self.average} {self.equal_queries}"
+
+    def target(self, y: np.ndarray, queries: np.ndarray, weights: np.ndarray) -> RankTarget:
+        return RankTarget(y, queries, weights, Pairs(y, queries, weights, per_query=self.equal_queries))
+
+    def parts(self, target: RankTarget) -> tuple[np.ndarray, ...]:
+        return target.y, target.queries, target.weights
+
+    def problem(self, rows: Rows, target: RankTarget, workers: Workers) -> Ranking:
+        return Ranking(rows.on(workers), target.pairs, self.C, self.average, workers)
+
+    def judge(self, rows: Rows, target: RankTarget, workers: Workers) -> RankingJudge:
+        return RankingJudge(rows.on(workers), target.pairs, self.C, self.average, workers)
+
+    def resumed(self, problem: Ranking, state: Any) -> Any:
+        step = _last_step(state)
+        if step is None:
+            return state
+        f = state.best.f
+        net, _ = problem.pairs.count(problem.pairs.take(f), workers=problem.workers)
+        return _with_hint(state, Known(problem.risk(f), net, step))
+
+
+@dataclass(frozen=True)
+class OrdinalTarget:
+    """Ranks 0, 1, ... without gaps, and the weights of the rows."""
+
+    ranks: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class OrdinalSetting:
+    """A problem with thresholds."""
+
+    C: float
+    margins: str
+
+    @property
+    def key(self) -> str:
+        return f"ordinal {self.margins}"
+
+    def parts(self, target: OrdinalTarget) -> tuple[np.ndarray, ...]:
+        return target.ranks, target.weights
+
+    def problem(self, rows: Rows, target: OrdinalTarget, workers: Workers) -> Ordinal:
+        return Ordinal(rows.on(workers), target.ranks, target.weights, self.C, self.margins, workers)
+
+    def judge(self, rows: Rows, target: OrdinalTarget, workers: Workers) -> OrdinalJudge:
+        return OrdinalJudge(rows.on(workers), target.ranks, target.weights, self.C, self.margins)
+
+    def resumed(self, problem: Ordinal, state: Any) -> Any:
+        witnesses = state.planes.witnesses if isinstance(state, PlaneState) else ()
+        if any(witness.rows.size != problem.n_thresholds for witness in witnesses):
+            raise SoftmarginError("the training state belongs to other classes: fit with warm_start=False.")
+        step = _last_step(state)
+        if step is None:
+            return state
+        return _with_hint(state, _OrdinalHint(problem.best_thresholds(state.best.f), step))
+
+
+@dataclass(frozen=True)
+class _OrdinalHint:
+    """What the line search of `Ordinal` begins with."""
+
+    theta: np.ndarray
+    step: float
+
+
+def _last_step(state: Any) -> float | None:
+    """None if the state does not come from a file."""
+    hint = state.best.hint if isinstance(state, PlaneState) else None
+    return hint.step if isinstance(hint, LastStep) else None
+
+
+def _with_hint(state: PlaneState, hint: Any) -> PlaneState:
+    return replace(state, best=replace(state.best, hint=hint))

@@ -1,0 +1,219 @@
+"""SVM-QP: the dual active set method, which ends at the exact partition into free and bounded variables.
+
+    min over beta of 1/2 beta'K beta - p'beta,   lo <= beta <= hi,   sum(beta) = total
+
+    repeat (a major iteration, Section 4.1):
+        price all variables at a bound, and take those that want away from it most into the working set
+        until nobody in the working set wants away from a bound:
+            the one that wants most moves, the free ones with it, until it is free or a bound is met     Steps 1 and 2
+        update f = K beta for all rows by the rows whose beta has changed
+    until nobody wants away from a bound by more than `tol`
+
+Reference: K. Scheinberg, An Efficient Implementation of an Active Set Method for SVMs, JMLR 7, 2006.
+
+Symbols: y alpha -> beta; I_s -> free, F; I_0, I_c -> side; the paper's beta or b -> the wish that free variables share;
+s, xi -> minus the prices; L -> R'; r_1 -> `carried`; Q_s' -> the matrix of `Inner`.
+
+Departs from the paper: signed variables. The factor is that of K + sigma 1 1', which has the same minimiser, because
+the sum of beta is fixed; a row is dependent in it only if there is a null direction of sum zero. So case 1(a) of
+Section 2.1 is regular, and 1(b), 2(a) and 2(b) are one: the entering variable moves along its null direction to a
+bound. The dependent variables of a warm start (case 3) do so one after the other. The wishes of free variables are
+kept equal, so that a blocked step goes on without solving for all of them again. Full pricing and shrinking are the
+same loop with one candidate at a time. After `PATIENCE` variables that entered without a step the least index enters
+and leaves (Bland's rule; Y.-Y. Chang, Least-index resolution of degeneracy in linear complementarity problems, 1979).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.memory import free_bytes
+from softmargin.core.result import Solution
+from softmargin.core.stopping import Measure
+from softmargin.problems.base import DualQP
+from softmargin.solvers.active_set.working import Working
+from softmargin.solvers.dual_state import DualState, first_state
+
+# How the variables are priced, with the number of those that may stay at a bound before they are set aside (0: none).
+PRICINGS = {"sprint": 0, "shrinking": 100, "full": 0}
+STARTS = ("cold", "ipm", "smo")
+# Entries that the pivots of a step pass over: some 50 ms; and the least number of major iterations if rows are aside.
+_SLICE_WORK, _SLICE_MAJORS = 60_000_000, 5
+# Wishes of free variables may differ by this share of the tolerance.
+_FLAT = 0.1
+# After a disputed claim the tolerance falls by this factor, down to a share of the rounding error.
+_TIGHTER, _BELOW_ROUNDING = 0.25, 0.2
+# Steps in a row that may gain no more than rounding, as a share of p'beta, without lower prices than ever.
+_IDLE_STEPS, _ROUNDING = 20, 1e-16
+# Matrix and factor of the working set: bytes a pair of members, and what is never too much.
+_PAIR_BYTES, _ALWAYS_BYTES = 14.0, 1 << 26
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """What a state carries along: the working set, and whether its point is final."""
+
+    work: Working | None
+    settled: bool = False
+
+
+@dataclass(frozen=True)
+class ActiveSet:
+    """The active set method of SVM-QP.
+
+    Parameters
+    ----------
+    pricing : {"sprint", "shrinking", "full"}
+        Which variables compete to enter: those of a working set, which is renewed when it is solved; all but those that
+        wanted to stay at their bound 100 times in a row; or all of them. The optimum is the same.
+    candidates : int
+        Variables at a bound in the working set of "sprint".
+    tol : float
+        By how much a variable may want away from its bound.
+    start : {"smo", "ipm", "cold"}
+        Where `SVC` lets it begin if there is no start: where some rounds of BlockSMO have come to; at the solution for
+        an approximation of K of low rank (Section 4.3); or at zero.
+    rank : int
+        Of that approximation.
+    max_bytes : float or None
+        For the matrix and the factor of the working set; None is a quarter of the memory that is free.
+    slice_pivots : int
+        At most about so many pivots make one step of the loop.
+    """
+
+    pricing: str = "sprint"
+    candidates: int = 300
+    tol: float = 1e-6
+    start: str = "smo"
+    rank: int = 50
+    max_bytes: float | None = None
+    slice_pivots: int = 1000
+    stopping: str = "relative_gap"
+    state_type: ClassVar[type] = DualState
+    needs_double: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.pricing not in PRICINGS:
+            raise SoftmarginError(f"unknown pricing {self.pricing!r}: choose one of {sorted(PRICINGS)}.")
+        if self.start not in STARTS:
+            raise SoftmarginError(f"unknown start {self.start!r}: choose one of {sorted(STARTS)}.")
+        if not self.candidates >= 2:
+            raise SoftmarginError(f"candidates={self.candidates!r} must be at least 2, for example 300.")
+        if not 0.0 < self.tol < np.inf:
+            raise SoftmarginError(f"tol={self.tol!r} must be a positive number, for example 1e-6.")
+        if self.max_bytes is not None and not self.max_bytes > 0:
+            raise SoftmarginError(
+                f"max_bytes={self.max_bytes!r} must be positive, or None for a quarter of what is free."
+            )
+        if not self.rank >= 1:
+            raise SoftmarginError(f"rank={self.rank!r} must be at least 1, for example 50.")
+        if not self.slice_pivots >= 1:
+            raise SoftmarginError(f"slice_pivots={self.slice_pivots!r} must be at least 1.")
+
+    def init(self, problem: DualQP, start: Any = None) -> DualState:
+        return replace(first_state(problem, start), block=Scratch(None))
+
+    def excess(self, problem: DualQP, state: DualState) -> str | None:
+        """Why the next step would need more memory than there is for it; None if it does not."""
+        n_free = int(np.count_nonzero((state.beta > problem.lo) & (state.beta < problem.hi)))
+        needed = _PAIR_BYTES * float(n_free + self._n_candidates) ** 2
+        if self.max_bytes is None and needed <= _ALWAYS_BYTES:
+            return None
+        limit = free_bytes() / 4 if self.max_bytes is None else self.max_bytes
+        if needed <= limit:
+            return None
+        return (
+            f"the active set has {n_free:,} free variables: their kernel matrix and its factor need {needed:,.0f} "
+            f"bytes, and there are {limit:,.0f} for them (max_bytes)"
+        )
+
+    def step(self, problem: DualQP, state: DualState) -> DualState:
+        excess = self.excess(problem, state)
+        if excess is not None:
+            raise SoftmarginError(f"{excess}: raise it, lower C or gamma, or use solver='auto'.")
+        scratch = state.block if isinstance(state.block, Scratch) else Scratch(None)
+        work = self._working(problem, state, scratch.settled)
+        inner = work.inner
+        before = inner.counts()
+        is_settled, is_stuck, majors = self._majors(problem, work)
+        value = float(problem.p @ work.beta) - 0.5 * float(work.beta @ work.f)
+        scale = abs(float(problem.p @ work.beta))
+        has_gained = value > work.value + _ROUNDING * scale or work.largest < work.least
+        work.idle = 0 if has_gained or is_settled else work.idle + 1
+        work.value, work.least = value, min(work.least, work.largest)
+        pivots, degenerate, refactorisations = (
+            after - first for after, first in zip(inner.counts(), before, strict=True)
+        )
+        work.matches = work.beta
+        return replace(
+            state,
+            beta=work.beta,
+            f=work.f,
+            iterations=state.iterations + pivots,
+            majors=state.majors + majors,
+            degenerate=state.degenerate + degenerate,
+            refactorisations=state.refactorisations + refactorisations,
+            is_stalled=is_stuck or work.idle >= _IDLE_STEPS,
+            block=Scratch(work, is_settled),
+        ).counted(problem)
+
+    def measure(self, problem: DualQP, state: DualState) -> Measure:
+        is_settled = isinstance(state.block, Scratch) and state.block.settled
+        return replace(problem.measure(state.beta, state.f), settled=is_settled)
+
+    def counts(self, state: DualState) -> dict[str, int]:
+        return state.counts()
+
+    def solution(self, problem: DualQP, state: DualState) -> Solution:
+        return problem.solution(state.beta, state.f)
+
+    def is_stalled(self, state: DualState) -> bool:
+        return state.is_stalled
+
+    @property
+    def _n_candidates(self) -> int:
+        return self.candidates if self.pricing == "sprint" else 1
+
+    def _working(self, problem: DualQP, state: DualState, is_settled: bool) -> Working:
+        """The working set at this state; after a disputed claim with f summed anew and a smaller tolerance."""
+        work = state.block.work if isinstance(state.block, Scratch) else None
+        f = problem.K.product(state.beta) if is_settled else state.f
+        if work is None or work.matches is not state.beta:
+            return Working(problem, state.beta, f, self._n_candidates, PRICINGS[self.pricing], self.tol)
+        work.matches = None  # until the step is complete
+        if is_settled:
+            work.goal *= _TIGHTER
+        work.begin(problem, state.beta, f)
+        return work
+
+    def _majors(self, problem: DualQP, work: Working) -> tuple[bool, bool, int]:
+        """Major iterations for a slice of work: whether nothing is left to do, or can be done, and their number."""
+        inner, noise = work.inner, work.noise()
+        end, last_pivot = inner.work + _SLICE_WORK, inner.pivots + self.slice_pivots
+        check = problem.workers.check
+        is_stuck, majors = False, 0
+        if work.is_new:
+            work.factorise(problem, _FLAT * max(work.goal, noise))
+        while not is_stuck:
+            goal = max(work.goal, noise)
+            majors += 1
+            wanted = work.price(problem, goal)
+            if work.largest <= goal and inner.spread() <= goal and not inner.dependents:
+                if work.is_complete:
+                    return True, work.goal < _BELOW_ROUNDING * noise, majors
+                work.complete(problem)
+                continue
+            work.renew(problem, wanted)
+            entered, spread = inner.entered, inner.spread()
+            is_solved = inner.solve(goal, end, last_pivot, check)
+            work.advance(problem)
+            if inner.flatten(_FLAT * goal):
+                work.advance(problem)
+            is_stuck = is_solved and inner.entered == entered and inner.spread() >= 0.5 * spread
+            is_over = inner.work > end or inner.pivots >= last_pivot
+            if (is_over or self.pricing == "sprint") and (work.is_complete or majors >= _SLICE_MAJORS):
+                break
+        work.complete(problem)
+        return False, is_stuck, majors

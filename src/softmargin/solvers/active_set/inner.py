@@ -1,0 +1,406 @@
+"""The dual over a working set: pivots on its own kernel matrix, with an updated Cholesky factor.
+
+    min 1/2 beta'K beta - p'beta,   lo <= beta <= hi,   sum(beta) = total
+
+Free variables F have equal wishes g = p - K beta. M = K + sigma 1 1' has the same minimiser, because the sum is fixed,
+and is kept as M_FF = R'R; `carried` is u with R'u = 1. One variable k moves at a time, and F with it:
+
+    v_k = 1,  sum(v) = 0,  (M v)_F = level 1:     R'y = M_Fk,  level = (y.u - 1) / u.u,  R v_F = level u - y
+    curvature v'Kv = (M_kk - y.y) + level^2 u.u,  slope v.g = g_k - g_F
+
+The step ends where the slope is used up, and k joins the factor, or where a variable meets its bound: a member of F
+leaves the factor, and k goes on with what is left of its slope; k itself stays at its other bound.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg.lapack import dpstrf
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.linalg.cholesky import Factor
+
+EPS = float(np.finfo(np.float64).eps)
+# A pivot of the factor below this share of the diagonal is rounding: the row is affinely dependent on F.
+DEPENDENT = 1e-13
+# A pivot below minus this share is not: the matrix is indefinite.
+INDEFINITE = 1e-7
+# Entering variables in a row without a step after which the least index enters and leaves, which ends cycles.
+PATIENCE = 20
+# Newton steps in a row that flatten the wishes of F; a step that does less than this share asks for a new factor.
+LEVELS, LEVEL_SHARE = 4, 0.1
+# A product gathers the rows it needs if they are less than this share.
+SPARSE_SHARE = 0.4
+
+
+class Inner:
+    """Variables in places 0 .. size - 1; `index` are their rows in the whole problem.
+
+    `side` is 1 at the lower bound, -1 at the upper, 0 if free. Free variables are members of the factor or
+    `dependents`, which a start may bring and which move to a bound first.
+    """
+
+    def __init__(self, room: int, sigma: float, precision: float = 0.0) -> None:
+        self.size, self.total = 0, 0.0
+        self.dependent = max(DEPENDENT, precision)
+        self.sigma = sigma if sigma > 0.0 else 1.0
+        self.factor = Factor()
+        self.dependents: list[int] = []
+        self.pivots = self.degenerate = self.refactorisations = 0
+        self.entered = self.idle = self.work = 0
+        self._matrix = np.empty((0, 0))
+        self._index = np.empty(0, dtype=np.int64)
+        self._values = np.empty((7, 0))
+        self.grow(room)
+
+    def grow(self, room: int) -> None:
+        """Make room for so many variables."""
+        m, matrix, values = self.size, self._matrix, self._values
+        self._matrix = np.empty((room, room))
+        self._matrix[:m, :m] = matrix[:m, :m]
+        self._index = np.append(self._index[:m], np.full(room - m, -1))
+        self._values = np.zeros((7, room))
+        self._values[:, :m] = values[:, :m]
+
+    @property
+    def room(self) -> int:
+        return self._index.size
+
+    @property
+    def values(self) -> np.ndarray:
+        """All that is known of the variables: the vectors below, one after the other."""
+        return self._values[:, : self.size]
+
+    @property
+    def matrix(self) -> np.ndarray:
+        return self._matrix[: self.size, : self.size]
+
+    @property
+    def index(self) -> np.ndarray:
+        return self._index[: self.size]
+
+    @property
+    def beta(self) -> np.ndarray:
+        return self._values[0, : self.size]
+
+    @property
+    def g(self) -> np.ndarray:
+        return self._values[1, : self.size]
+
+    @property
+    def lo(self) -> np.ndarray:
+        return self._values[2, : self.size]
+
+    @property
+    def hi(self) -> np.ndarray:
+        return self._values[3, : self.size]
+
+    @property
+    def side(self) -> np.ndarray:
+        return self._values[4, : self.size]
+
+    @property
+    def barred(self) -> np.ndarray:
+        """1 for variables that entered in vain, until something moves."""
+        return self._values[5, : self.size]
+
+    @property
+    def retired(self) -> np.ndarray:
+        """1 for variables that are zero for good: neither free nor at a bound that they could want away from."""
+        return self._values[6, : self.size]
+
+    def shared_wish(self, wishes: np.ndarray, sides: np.ndarray) -> float:
+        """What free variables wish; where none is free, the middle between those that may rise and that may fall."""
+        F = self.factor.members
+        if F.size:
+            return float(self.g[F].mean())
+        highest = float(np.max(wishes, where=sides > 0.0, initial=-np.inf))
+        lowest = float(np.min(wishes, where=sides < 0.0, initial=np.inf))
+        if math.isfinite(highest) and math.isfinite(lowest):
+            return 0.5 * (highest + lowest)
+        return highest if math.isfinite(highest) else lowest
+
+    def prices(self) -> np.ndarray:
+        """By how much each variable at a bound wants away from it; 0 for free and barred ones."""
+        return self.side * (self.g - self.shared_wish(self.g, self.side)) * (1.0 - self.barred)
+
+    def counts(self) -> tuple[int, int, int]:
+        return self.pivots, self.degenerate, self.refactorisations
+
+    def solve(self, goal: float, end: int, last_pivot: int, check: Callable[[], None]) -> bool:
+        """Pivot until nobody wants away from a bound by more than `goal`; False if a limit ended it before."""
+        while True:
+            check()
+            if self.dependents:
+                k = self.dependents.pop()
+                if self.side[k] == 0.0:
+                    self.bring_in(k)
+            else:
+                prices = self.prices()
+                k = int(prices.argmax()) if self.idle < PATIENCE else self._least_index(prices > goal)
+                if not prices[k] > goal:
+                    return True
+                if not self.bring_in(k) and not (self.flatten(0.0) and self.bring_in(k)):
+                    self.barred[k] = 1.0
+            if self.work > end or self.pivots >= last_pivot:
+                return False
+
+    def _least_index(self, among: np.ndarray) -> int:
+        places = among.nonzero()[0]
+        return int(places[self.index[places].argmin()]) if places.size else 0
+
+    def bring_in(self, k: int) -> bool:
+        """Move k, and the free variables with it, until k is free or at its other bound; False if it would not gain."""
+        factor, beta, lo, hi, side = self.factor, self.beta, self.lo, self.hi, self.side
+        change = beta.copy()
+        row = self.matrix[k]
+        diagonal = float(row[k]) + self.sigma
+        sign, slope, is_refilled = float(side[k]), math.nan, False
+        while True:
+            F = factor.members
+            if F.size == 0:
+                self.pivots += 1
+                self._append(k, np.empty(0), diagonal)
+                break
+            y = factor.forward(row[F] + self.sigma)
+            pivot = diagonal - float(y.dot(y))
+            if pivot < -INDEFINITE * diagonal:
+                if is_refilled:
+                    raise SoftmarginError(_indefinite(pivot))
+                is_refilled = True
+                self.refactorise()
+                if side[k] == 0.0:  # it is among the free ones again
+                    break
+                continue
+            u = factor.carried
+            uu = float(u.dot(u))
+            level = (float(y.dot(u)) - 1.0) / uu
+            v = factor.backward(level * u - y)
+            if math.isnan(slope):
+                slope = float(self.g[k] + self.g[F].dot(v))
+                if sign == 0.0:
+                    sign = 1.0 if slope >= 0.0 else -1.0
+                slope *= sign
+                if slope <= 0.0 and side[k] != 0.0:
+                    return False
+            if sign < 0.0:
+                v *= -1.0
+            self.pivots += 1
+            self.work += 3 * F.size * F.size
+            is_dependent = pivot <= self.dependent * diagonal
+            curvature = max(pivot, 0.0) + level * level * uu
+            step, p = self._first_bound(F, v)
+            own = float(hi[k] - beta[k] if sign > 0.0 else beta[k] - lo[k])
+            if own <= step:
+                step, p = own, -1
+            if not is_dependent and slope <= step * curvature:
+                step = slope / curvature
+                beta[F] += step * v
+                beta[k] += sign * step
+                self._append(k, y, pivot)
+                break
+            if step == 0.0:
+                self.degenerate += 1
+            beta[F] += step * v
+            if p < 0:
+                beta[k] = hi[k] if sign > 0.0 else lo[k]
+                side[k] = -sign
+                break
+            beta[k] += sign * step
+            self._drop(p, v[p] > 0.0)
+            slope = max(slope - step * curvature, 0.0)
+        np.clip(beta, lo, hi, out=beta)
+        change -= beta
+        self._advance(change)
+        self.entered += 1
+        if change.any():
+            self.idle = 0
+            self.barred[:] = 0.0
+        else:
+            self.idle += 1
+        return True
+
+    def retire(self, k: int) -> bool:
+        """Drive k to zero for good, and the free variables with it; members of F that meet a bound leave on the way.
+
+        False if nobody is free any more to take over its share: then it has gone as far as it could.
+        """
+        factor, beta = self.factor, self.beta
+        if self.side[k] == 0.0:
+            for p in (factor.members == k).nonzero()[0].tolist():
+                factor.delete(p)
+            self.dependents = [j for j in self.dependents if j != k]
+        self.side[k] = 0.0
+        change = beta.copy()
+        row, sign = self.matrix[k], -math.copysign(1.0, beta[k])
+        while beta[k] != 0.0 and factor.order:
+            F, u = factor.members, factor.carried
+            y = factor.forward(row[F] + self.sigma)
+            level = (float(y.dot(u)) - 1.0) / float(u.dot(u))
+            v = factor.backward(level * u - y)
+            v *= sign
+            self.pivots += 1
+            self.work += 3 * F.size * F.size
+            step, p = self._first_bound(F, v)
+            rest = abs(float(beta[k]))
+            beta[F] += min(step, rest) * v
+            if rest <= step:
+                beta[k] = 0.0
+            else:
+                beta[k] += sign * step
+                self._drop(p, v[p] > 0.0)
+        np.clip(beta, self.lo, self.hi, out=beta)
+        is_done = bool(beta[k] == 0.0)
+        if is_done:
+            self.lo[k] = self.hi[k] = 0.0
+            self.retired[k] = 1.0
+        change -= beta
+        self._advance(change)
+        self.barred[:] = 0.0
+        self.idle = 0
+        return is_done
+
+    def release(self, k: int) -> None:
+        """Make k free where nobody is."""
+        self._append(k, np.empty(0), float(self.matrix[k, k]) + self.sigma)
+
+    def discard(self, k: int) -> None:
+        """Give up the place of a variable that is not free; the last one moves there."""
+        last = self.size - 1
+        if k != last:
+            matrix = self.matrix
+            matrix[k] = matrix[last]
+            matrix[:, k] = matrix[:, last]
+            matrix[k, k] = matrix[last, last]
+            self._values[:, k] = self._values[:, last]
+            self._index[k] = self._index[last]
+            self.factor.members[self.factor.members == last] = k
+            self.dependents = [k if j == last else j for j in self.dependents]
+        self._matrix[last], self._matrix[:, last] = 0.0, 0.0
+        self._values[:, last] = 0.0
+        self._index[last] = -1
+        self.size = last
+
+    def shrink(self, size: int) -> None:
+        """Give up all places from this one on; none of them is free."""
+        self._index[size : self.size] = -1
+        self.size = size
+
+    def _first_bound(self, F: np.ndarray, v: np.ndarray) -> tuple[float, int]:
+        """The step at which a member of F first meets its bound, and its position; of several the fastest, or the one
+        of the least index where nothing has moved for long.
+        """
+        values = self.beta[F]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steps = np.where(v > 0.0, self.hi[F] - values, self.lo[F] - values) / v
+        steps[np.abs(v) <= 1e-300] = np.inf
+        p = int(steps.argmin())
+        step = float(steps[p])
+        ties = (steps <= step * (1.0 + 4.0 * EPS)).nonzero()[0]
+        if ties.size > 1:
+            p = int(ties[self.index[F[ties]].argmin() if self.idle >= PATIENCE else np.abs(v[ties]).argmax()])
+        return max(step, 0.0), p
+
+    def _append(self, k: int, y: np.ndarray, pivot: float) -> None:
+        self.factor.append(k, y, max(pivot, EPS * EPS), 1.0)
+        self.side[k] = 0.0
+
+    def _drop(self, p: int, is_up: bool) -> None:
+        i = self.factor.members[p]
+        self.beta[i] = self.hi[i] if is_up else self.lo[i]
+        self.side[i] = -1.0 if is_up else 1.0
+        self.factor.delete(p)
+
+    def _advance(self, fall: np.ndarray) -> None:
+        """g for beta that has changed by minus `fall`."""
+        moved = fall.nonzero()[0]
+        if moved.size < SPARSE_SHARE * self.size:
+            self.g[:] += fall[moved] @ self.matrix[moved]
+            self.work += 2 * moved.size * self.size
+        else:
+            self.g[:] += self.matrix @ fall
+            self.work += self.size * self.size
+
+    def spread(self) -> float:
+        """How far the wishes of the factor's members are from each other."""
+        g = self.g[self.factor.members]
+        return float(g.max() - g.min()) if g.size else 0.0
+
+    def flatten(self, goal: float) -> bool:
+        """Newton steps on F until its wishes differ by no more than `goal` or by rounding; members that meet a bound
+        leave. Returns whether anything was done.
+        """
+        before = spread = self.spread()
+        for _ in range(LEVELS):
+            if spread <= goal or self.factor.order == 0:
+                break
+            order = self.factor.order
+            self._level()
+            now = self.spread()
+            if now > LEVEL_SHARE * spread and self.factor.order == order:
+                self.refactorise()
+                self._level()
+                break
+            spread = now
+        return before > goal
+
+    def _level(self) -> None:
+        """To the minimiser over F, or past bounds, which members meet on the way and stay at."""
+        beta, factor = self.beta, self.factor
+        change = beta.copy()
+        wishes = self.g[factor.members]
+        wishes -= wishes.mean()
+        while factor.order:
+            F, u = factor.members, factor.carried
+            missing = self.total - float(beta.sum())
+            half = factor.forward(wishes.copy())
+            level = (float(half.dot(u)) - missing) / float(u.dot(u))
+            d = factor.backward(half - level * u)
+            self.pivots += 1
+            self.work += 3 * F.size * F.size
+            step, p = self._first_bound(F, d)
+            if step >= 1.0:
+                beta[F] += d
+                break
+            beta[F] += step * d
+            wishes -= step * (wishes - level)
+            wishes = np.delete(wishes, p)
+            self._drop(p, d[p] > 0.0)
+        np.clip(beta, self.lo, self.hi, out=beta)
+        change -= beta
+        self._advance(change)
+
+    def refactorise(self) -> None:
+        """Factorise all free variables anew; those that depend on others become `dependents`."""
+        self.refactorisations += 1
+        free = ((self.side == 0.0) & (self.retired == 0.0)).nonzero()[0]
+        matrix = self.matrix
+        A = matrix[np.ix_(free, free)]
+        A += self.sigma
+        self.work += free.size**3 // 3
+        diagonal = A.diagonal().copy()
+        order, rank = np.empty(0, dtype=np.int64), 0
+        if free.size:
+            _, order, rank, _ = dpstrf(A, tol=self.dependent * float(diagonal.max()))
+        first, rest = order[:rank] - 1, order[rank:] - 1
+        self.factor.refill(free[first], A[np.ix_(first, first)], np.ones(rank), self.dependent)
+        rest = np.append(first[self.factor.order :], rest)
+        self.dependents = []
+        for j in rest.tolist():
+            k = int(free[j])
+            y = self.factor.forward(matrix[k][self.factor.members] + self.sigma)
+            pivot = float(diagonal[j] - y.dot(y))
+            if pivot > self.dependent * diagonal[j]:
+                self.factor.append(k, y, pivot, 1.0)
+            elif pivot < -INDEFINITE * diagonal[j]:
+                raise SoftmarginError(_indefinite(pivot))
+            else:
+                self.dependents.append(k)
+
+
+def _indefinite(pivot: float) -> str:
+    return (
+        f"the kernel matrix is not positive semi-definite (a pivot of its Cholesky factor is {pivot:.2g}), and the "
+        "active set needs that: use solver='auto' or solver='smo', or a kernel such as 'rbf'."
+    )

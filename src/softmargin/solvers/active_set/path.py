@@ -1,0 +1,95 @@
+"""From one optimum to that of a problem with more or fewer variables (Section 4.4, and its inverse).
+
+A new variable begins at zero, and wants away from there or not. A variable that is to go is driven to zero while the
+free ones keep their wishes equal; those that meet a bound stay there. What is left is an ordinary start for the solver,
+with its working set and factor.
+"""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+
+from softmargin.problems.base import DualQP
+from softmargin.solvers.active_set.active_set import Scratch
+from softmargin.solvers.active_set.working import Working
+from softmargin.solvers.dual_state import DualState
+
+
+def with_working(state: DualState, work: Working | None) -> DualState:
+    """A state for the solver to go on from, with a working set that belongs to it."""
+    if work is not None:
+        work.matches = state.beta
+        work.idle, work.value, work.least = 0, -np.inf, np.inf
+    return replace(state, is_stalled=False, block=Scratch(work))
+
+
+def extend(work: Working, problem: DualQP, beta: np.ndarray, f: np.ndarray) -> None:
+    """The problem has more variables behind the old ones."""
+    more = beta.size - work.where.size
+    work.where = np.append(work.where, np.full(more, -1))
+    work.streak = np.zeros(beta.size, dtype=np.int64)
+    work.lengths = np.sqrt(np.maximum(problem.K.diag(), 0.0))
+    work.begin(problem, beta, f)
+
+
+def retire(work: Working, problem: DualQP, rows: np.ndarray) -> None:
+    """Drive the variables of these rows to zero; in the problem they have no weight, so that they stay there."""
+    for row in rows.tolist():
+        problem.workers.check()
+        if work.beta[row] == 0.0 and work.where[row] < 0:
+            continue
+        place = work.bring(problem, row)
+        while not work.inner.retire(place):
+            work.advance(problem)
+            work.bring(problem, _helper(work, problem, row), is_free=True)
+        work.advance(problem)
+
+
+def _helper(work: Working, problem: DualQP, row: int) -> int:
+    """Who takes over where nobody is free: of those that can, the one that wants most."""
+    wishes = problem.p - work.f
+    others = np.arange(wishes.size) != row
+    if work.beta[row] > 0.0:
+        return int(np.where(others & (work.beta < problem.hi), wishes, -np.inf).argmax())
+    return int(np.where(others & (work.beta > problem.lo), wishes, np.inf).argmin())
+
+
+def reorder(work: Working, problem: DualQP, order: np.ndarray, beta: np.ndarray, f: np.ndarray) -> None:
+    """The problem keeps the variables of `order` only, in this order; the others are retired."""
+    inner = work.inner
+    number = np.full(work.where.size, -1)
+    number[order] = np.arange(order.size)
+    gone = (number[inner.index] < 0).nonzero()[0]
+    for k in gone[::-1].tolist():
+        inner.discard(k)
+    inner.index[:] = number[inner.index]
+    work.where = np.full(order.size, -1)
+    work.where[inner.index] = np.arange(inner.size)
+    work.streak = np.zeros(order.size, dtype=np.int64)
+    work.lengths = work.lengths[order]
+    work.begin(problem, beta, f)
+
+
+class Saved:
+    """A working set at its optimum, to come back to after detours, in which new members come behind the present ones.
+
+    A detour begins with `work.begin`.
+    """
+
+    def __init__(self, work: Working) -> None:
+        work.keeps_places = True
+        self._work, self._size, self._patience = work, work.inner.size, work.patience
+        self._values, self._factor = work.inner.values.copy(), deepcopy(work.inner.factor)
+
+    def restore(self) -> None:
+        work, inner = self._work, self._work.inner
+        work.where[inner.index] = -1
+        inner.shrink(self._size)
+        work.where[inner.index] = np.arange(inner.size)
+        inner.values[:] = self._values
+        inner.factor, inner.dependents, inner.idle = deepcopy(self._factor), [], 0
+        work.patience = self._patience
+
+    def close(self) -> None:
+        self._work.keeps_places = False

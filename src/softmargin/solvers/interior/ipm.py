@@ -1,0 +1,189 @@
+"""The interior point method on a kernel matrix of low rank, and as a start for other solvers.
+
+    factor K = V V' by pivots, until nothing is left          linalg/pivoted_cholesky.py
+    repeat:  one iteration of the interior point method       low_rank.py
+             put variables to their bounds                     crossover.py
+             measure what came out; keep the best
+
+The first step factors the matrix; where the rank that is allowed does not suffice it says so. The method starts in the
+middle of the box whatever it is given: interior points gain nothing from a solution of another problem.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.result import DualStart, Solution
+from softmargin.core.stopping import NEGLIGIBLE, RULES, Measure
+from softmargin.linalg.pivoted_cholesky import LowRank, pivoted_cholesky
+from softmargin.problems.base import DualQP
+from softmargin.solvers.dual_state import DualState, first_state, repaired
+from softmargin.solvers.interior.crossover import crossed
+from softmargin.solvers.interior.low_rank import (
+    LowRankQP,
+    Point,
+    advance,
+    beta_of,
+    complementarity_of,
+    intercept_of,
+    middle,
+)
+
+_MAX_RANK = 500
+# Trace of K - V V', as a share of that of K: what rounding leaves of a matrix of low rank.
+_NOTHING_LEFT = 1e-13
+# A diagonal entry of the residual so far below zero, as a share of the mean diagonal, shows an indefinite matrix.
+_INDEFINITE = 1e-8
+# Iterations that may pass without a better candidate: once the point's own gap is a negligible share of the optimum,
+# and always.
+_IDLE, _SPENT, _LONG_IDLE = 3, 1e-10, 25
+# A point inside the box has no variable at a bound: it is taken where it is so many times nearer to the optimum, as
+# where C is so large that the rounding of a margin costs more than its excess.
+_FAR_BETTER = 1e3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Feasible variables, what is known of them, and the intercept to judge them with."""
+
+    beta: np.ndarray
+    f: np.ndarray
+    b: float
+    measure: Measure
+
+
+@dataclass(frozen=True)
+class Interior:
+    """The scratch of an `IPM` between steps; `idle` iterations brought no better candidate."""
+
+    qp: LowRankQP
+    point: Point
+    best: Candidate
+    idle: int = 0
+
+    def is_of(self, problem: DualQP) -> bool:
+        """Whether this is about a problem with the same bounds."""
+        return np.array_equal(self.qp.lo, problem.lo) and np.array_equal(self.qp.hi, problem.hi)
+
+
+@dataclass(frozen=True)
+class IPM:
+    """Interior points, for kernel matrices of rank `max_rank` at most (or as many as there are rows)."""
+
+    max_rank: int = _MAX_RANK
+    stopping: str = "relative_gap"
+    state_type: ClassVar[type] = DualState
+
+    def __post_init__(self) -> None:
+        if not self.max_rank >= 1:
+            raise SoftmarginError(f"max_rank={self.max_rank!r} must be at least 1, for example 500.")
+
+    def init(self, problem: DualQP, start: Any = None) -> DualState:
+        if not isinstance(start, DualState):
+            return first_state(problem)
+        if isinstance(start.block, Interior) and start.block.is_of(problem):
+            return replace(start, is_stalled=False)
+        return replace(first_state(problem), iterations=start.iterations)
+
+    def step(self, problem: DualQP, state: DualState) -> DualState:
+        before = state.block
+        if not isinstance(before, Interior):
+            before = self._begin(problem, state)
+        qp = before.qp
+        point = advance(qp, before.point)
+        here = self._candidate(problem, qp, point)
+        best = min(before.best, here, key=self._value)
+        optimum = max(here.measure.dual, NEGLIGIBLE * here.measure.scale)  # about so, once the end is near
+        is_spent = complementarity_of(qp, point) <= _SPENT * optimum
+        idle = before.idle + 1 if best is before.best else 0
+        return replace(
+            state,
+            beta=best.beta,
+            f=best.f,
+            iterations=state.iterations + 1,
+            is_stalled=(idle >= _IDLE and is_spent) or idle >= _LONG_IDLE,
+            block=Interior(qp, point, best, idle),
+        ).counted(problem)
+
+    def _begin(self, problem: DualQP, state: DualState) -> Interior:
+        factored = factor_of(problem, self.max_rank)
+        if factored.residual > _NOTHING_LEFT * factored.trace:
+            raise SoftmarginError(
+                f"the kernel matrix is not of rank {factored.pivots.size} or less, which interior points need: "
+                f"{factored.residual / factored.trace:.1g} of its trace is left. Raise max_rank of IPM(), or use "
+                "another solver, such as solver='auto'."
+            )
+        qp = LowRankQP(factored.V, problem.p, problem.lo, problem.hi, problem.total, problem.workers)
+        b = problem.solution(state.beta, state.f).b
+        return Interior(qp, middle(qp), Candidate(state.beta, state.f, b, problem.measure(state.beta, state.f)))
+
+    def _candidate(self, problem: DualQP, qp: LowRankQP, point: Point) -> Candidate:
+        """The point with variables put to their bounds, unless the point itself is far better."""
+        b = intercept_of(qp, point)
+        at_bounds = min((_measured(problem, qp, beta, b) for beta in crossed(qp, point)), key=self._value)
+        inside = _measured(problem, qp, beta_of(qp, point), b)
+        return inside if _FAR_BETTER * self._value(inside) < self._value(at_bounds) else at_bounds
+
+    def _value(self, candidate: Candidate) -> float:
+        """What is compared with `tol`."""
+        return RULES[self.stopping](candidate.measure)
+
+    def measure(self, problem: DualQP, state: DualState) -> Measure:
+        if isinstance(state.block, Interior):
+            return state.block.best.measure
+        return problem.measure(state.beta, state.f)
+
+    def counts(self, state: DualState) -> dict[str, int]:
+        return state.counts()
+
+    def solution(self, problem: DualQP, state: DualState) -> Solution:
+        solution = problem.solution(state.beta, state.f)
+        return replace(solution, b=state.block.best.b) if isinstance(state.block, Interior) else solution
+
+    def is_stalled(self, state: DualState) -> bool:
+        return state.is_stalled
+
+
+def low_rank_start(problem: DualQP, rank: int = 50, tol: float = 1e-4, max_iter: int = 50) -> DualStart:
+    """The solution, to a relative gap of `tol`, of the problem with K replaced by a matrix of this rank.
+
+    Variables near their bounds are put exactly there. It is a start for an active set method: n * rank kernel values
+    tell it most of what is at its bounds.
+    """
+    factored = factor_of(problem, rank)
+    qp = LowRankQP(factored.V, problem.p, problem.lo, problem.hi, problem.total, problem.workers)
+    point = middle(qp)
+    for _ in range(max_iter):
+        point = advance(qp, point)
+        inside = _measured(problem, qp, beta_of(qp, point), intercept_of(qp, point))
+        if RULES["relative_gap"](inside.measure) <= tol:
+            break
+    return DualStart(crossed(qp, point)[0])
+
+
+def factor_of(problem: DualQP, max_rank: int) -> LowRank:
+    """V with V V' = K, or as near as `max_rank` columns come."""
+    K = problem.K
+    diagonal = K.diag()
+    factored = pivoted_cholesky(lambda i: K.rows(np.array([i]))[0], diagonal, max_rank, _NOTHING_LEFT, problem.workers)
+    if factored.least < -_INDEFINITE * float(np.abs(diagonal).max(initial=0.0)):
+        raise SoftmarginError(
+            "the kernel matrix is not positive semi-definite, so that the problem is not convex: use solver='smo', "
+            "which finds a stationary point, or another kernel."
+        )
+    return factored
+
+
+def _measured(problem: DualQP, qp: LowRankQP, beta: np.ndarray, b: float) -> Candidate:
+    """beta made feasible, with the better of two intercepts: b, and what the problem makes of the variables."""
+    beta = repaired(beta, problem)
+    f = qp.times(qp.t_times(beta))
+    measure = problem.measure(beta, f)
+    wish = problem.p - f - b
+    loss = float(np.maximum(problem.hi * wish, problem.lo * wish).sum())
+    primal = 0.5 * float(beta @ f) + loss + b * problem.total
+    if primal <= measure.primal:
+        return Candidate(beta, f, b, replace(measure, primal=primal))
+    return Candidate(beta, f, problem.solution(beta, f).b, measure)
