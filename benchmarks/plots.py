@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-# One colour and marker for each solver, in every figure; the colours are told apart by the colour-blind too.
+# One colour and marker for each solver, in every figure; the colours are told apart by the colour-blind too. So for
+# the data sets, where they are the curves.
 STYLES = {
     "OCAS": ("#0072B2", "o"),
     "OCAS, C fixed": ("#56B4E9", "s"),
@@ -18,18 +19,28 @@ STYLES = {
     "Pegasos": ("#CC79A7", "D"),
     "LIBLINEAR": ("#000000", "x"),
     "SGDClassifier": ("#E69F00", "P"),
+    "ccat": ("#0072B2", "o"),
+    "c11": ("#56B4E9", "s"),
+    "covertype 1": ("#D55E00", "^"),
+    "bio": ("#009E73", "v"),
+    "a9a": ("#CC79A7", "D"),
+    "w8a": ("#E69F00", "P"),
+    "real targets": ("#0072B2", "o"),
+    "two ranks": ("#D55E00", "^"),
 }
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: curves by solver, each (x, y), and vertical and horizontal lines with their labels."""
+    """One set of axes: curves by solver or data set, each (x, y), and lines with their labels."""
 
     title: str
     curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     vertical: tuple[float, str] | None = None
     horizontal: tuple[float, str] | None = None
     guide: tuple[Sequence[float], Sequence[float], str] | None = None
+    y_label: str = ""  # in place of that of the figure
+    limits: tuple[tuple[float, float], tuple[float, float]] | None = None  # of x and y, to compare panels
 
 
 def log_log(panels: Sequence[Panel], x_label: str, y_label: str) -> bytes:
@@ -47,7 +58,7 @@ def log_log(panels: Sequence[Panel], x_label: str, y_label: str) -> bytes:
     for panel, ax in zip(panels, axes, strict=False):
         handles |= _draw(panel, ax)
         ax.set_xlabel(x_label)
-        ax.set_ylabel(y_label)
+        ax.set_ylabel(panel.y_label or y_label)
     for ax in axes[len(panels) :]:
         ax.set_axis_off()
     ordered = [name for name in STYLES if name in handles]
@@ -79,12 +90,17 @@ def _draw(panel: Panel, ax) -> dict:
     ax.set_yscale("log")
     ax.set_title(panel.title, fontsize="medium")
     ax.grid(True, alpha=0.25, linewidth=0.6)
+    if panel.limits:
+        ax.set_xlim(panel.limits[0])
+        ax.set_ylim(panel.limits[1])
     small = {"fontsize": "small", "color": "0.35"}
     if panel.guide:
         x, y, text = panel.guide
         ax.plot(x, y, color="0.35", linestyle="--", linewidth=1)
         middle = (x[0] * x[-1]) ** 0.5, (y[0] * y[-1]) ** 0.5
-        ax.annotate(text, middle, xytext=(5, -5), textcoords="offset points", va="top", **small)
+        rises = y[-1] > y[0]
+        place = {"xytext": (5, -5), "va": "top"} if rises else {"xytext": (5, 3), "va": "bottom"}
+        ax.annotate(text, middle, textcoords="offset points", **place, **small)
     if panel.vertical:
         place, text = panel.vertical
         ax.axvline(place, color="0.35", linestyle="--", linewidth=1)

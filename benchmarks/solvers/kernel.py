@@ -1,9 +1,11 @@
 """Kernel SVMs: softmargin's, scikit-learn's (LIBSVM, one thread) and scikit-learn-intelex's (oneDAL, all cores).
 
-All stop at a KKT violation of `TOL`. The last two are given `RIVAL_CACHE_MB` for kernel values.
+All stop at a KKT violation of `TOL`. The last two are given `RIVAL_CACHE_MB` for kernel values. `libsvm_within` runs
+LIBSVM in a process of its own, which is ended where it takes too long: LIBSVM cannot be interrupted otherwise.
 """
 
 import logging
+import multiprocessing
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -14,31 +16,41 @@ from importlib.metadata import PackageNotFoundError, version
 from statistics import median
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.datasets.kernel_problems import KernelProblem
-from benchmarks.kernel_objective import dual_value
+from benchmarks.datasets.qp_problems import QPProblem
+from benchmarks.kernel_objective import Judgement, dual_value, judge
 
 TOL = 1e-3
 RIVAL_CACHE_MB = 1000
 MIB = 1 << 20
 LIBSVM_LONG = 10.0  # seconds: a fit of LIBSVM that takes longer is not repeated, it is far behind
 ACCELERATED = "running accelerated version"
+_START_SECONDS = 120.0  # for a process to start and import
 
 
 @dataclass(frozen=True)
 class KernelFit:
-    """A trained model, its problem, and the seconds of the whole `fit`."""
+    """A trained model (None if the fit was ended before), its problem, and the seconds of the whole `fit`."""
 
     problem: KernelProblem
     model: Any
     seconds: float
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def dual(self) -> float:
         """The dual value, by the judge of the benchmarks."""
         p = self.problem
         return dual_value(p.X, p.y, p.C, p.gamma, self.model)
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """The dual value and the KKT violation, for all kernels."""
+        p = self.problem
+        return judge(p.X, p.y, p.C, {"kernel": "rbf"} | _kernel_parameters(p), self.model)
 
     @property
     def n_support(self) -> int:
@@ -56,13 +68,51 @@ def softmargin(problem: KernelProblem, **parameters: Any) -> KernelFit:
     from softmargin import SVC
 
     settings: dict[str, Any] = {"stopping": "kkt", "tol": TOL, "n_jobs": 2} | parameters
-    return _timed(SVC(C=problem.C, gamma=problem.gamma, **settings), problem)
+    return _timed(SVC(C=problem.C, **_kernel_parameters(problem), **settings), problem)
 
 
-def libsvm(problem: KernelProblem) -> KernelFit:
+def libsvm(problem: KernelProblem, tol: float = TOL) -> KernelFit:
     from sklearn.svm import SVC
 
-    return _timed(SVC(C=problem.C, gamma=problem.gamma, tol=TOL, cache_size=RIVAL_CACHE_MB), problem)
+    return _timed(SVC(C=problem.C, **_kernel_parameters(problem), tol=tol, cache_size=RIVAL_CACHE_MB), problem)
+
+
+def libsvm_within(problem: KernelProblem, tol: float, max_seconds: float) -> KernelFit:
+    """LIBSVM in another process, which touches the memory for its cache first; without a model if it was ended."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_libsvm_apart, args=(theirs, problem, tol), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(_START_SECONDS):
+            raise RuntimeError(f"the process of LIBSVM did not start within {_START_SECONDS:g} s")
+        ours.recv()
+        if not ours.poll(max_seconds):
+            return KernelFit(problem, None, max_seconds)
+        model, seconds = ours.recv()
+        return KernelFit(problem, model, seconds)
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+
+
+def _libsvm_apart(connection: Any, problem: KernelProblem, tol: float) -> None:
+    import sklearn.svm  # noqa: F401
+
+    touch_memory(min(RIVAL_CACHE_MB * MIB, 4 * problem.n_rows**2))
+    connection.send("ready")
+    fit = libsvm(problem, tol)
+    connection.send((fit.model, fit.seconds))
+
+
+def touch_memory(n_bytes: float) -> None:
+    """Take it from the system and free it: what is allocated later finds it in the process.
+
+    If the allocator keeps freed memory (machine.keep_freed_memory).
+    """
+    np.ones(int(n_bytes), dtype=np.uint8)
 
 
 def onedal(problem: KernelProblem) -> KernelFit:
@@ -129,12 +179,18 @@ def median_seconds(fits: list[KernelFit]) -> float:
     return median(fit.seconds for fit in fits)
 
 
+def _kernel_parameters(problem: KernelProblem) -> dict[str, Any]:
+    return problem.kernel_parameters if isinstance(problem, QPProblem) else {"gamma": problem.gamma}
+
+
 def _timed(model: Any, problem: KernelProblem) -> KernelFit:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         warnings.simplefilter("ignore", ConvergenceWarning)
         began = time.perf_counter()
         model.fit(problem.X, problem.y)
-        return KernelFit(problem, model, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+    return KernelFit(problem, model, seconds, tuple(str(one.message) for one in said))
 
 
 class _Listener(logging.Handler):

@@ -1,0 +1,101 @@
+"""The SVM-QP paper's Table 4: the active set and SMO with 20 MB for kernel values, against as much as they want."""
+
+from functools import partial
+from typing import Any
+
+from benchmarks import record
+from benchmarks.datasets.qp_problems import TABLE1
+from benchmarks.tables import _paper, _qp
+from benchmarks.tables._qp import MB, PAPER
+
+ACTIVE, SAVING, SMO_SAVING = "active set", "active set, 20 MB", "SMO 1e-6, 20 MB"
+CACHE_BYTES = 20 * MB
+CANDIDATES = 100  # the paper takes 50 at each bound
+NAMES = tuple(name for name in TABLE1 if PAPER[name].saving is not None)
+COLUMNS = {
+    **_qp.SIZES,
+    "active_s": ("active set s", ""),
+    "saving_s": ("20 MB s", ""),
+    "smo_s": ("SMO 1e-6, 20 MB, s", ""),
+    "times_active": ("20 MB / default", ""),
+    "paper_times": ("paper", ".1f"),
+    "smo_times": ("SMO 20 MB / active set 20 MB", ""),
+    "paper_smo_times": ("paper, SVM-light / SVM-QP", ".1f"),
+    "evaluations": ("kernel evaluations", ".3g"),
+    "saving_evaluations": ("20 MB", ".3g"),
+    "smo_evaluations": ("SMO 20 MB", ".3g"),
+    "share": ("20 MB of the matrix", ".1%"),
+}
+REMARKS: tuple[str, ...] = ()
+
+
+def main() -> None:
+    args = _qp.options(__doc__, 30.0, NAMES, repeats=1)
+    title = "SVM-QP paper, Table 4: 20 MB for kernel values"
+    _paper.produce(record.Table("qp_paper_table4", title, COLUMNS, "1", args), _measure, _notes, REMARKS)
+
+
+def _measure(table: record.Table) -> None:
+    runs: dict[str, Any] = {
+        ACTIVE: _qp.active,
+        SAVING: partial(_qp.active, cache_bytes=CACHE_BYTES, candidates=CANDIDATES),
+        SMO_SAVING: partial(_qp.smo, cache_bytes=CACHE_BYTES),
+    }
+    for problem in _qp.problems(table.args, NAMES):
+        found = _qp.compete(problem, runs, table.args)
+        ours, saving, smo = found[ACTIVE], found[SAVING], found[SMO_SAVING]
+        paper = PAPER[problem.name]
+        table.add(
+            **_qp.sizes(problem),
+            n_free=saving["n_free"],
+            n_bounded=saving["n_bounded"],
+            active_s=_qp.shown(ours),
+            saving_s=_qp.shown(saving),
+            smo_s=_qp.shown(smo),
+            times_active=_qp.times(saving, ours),
+            paper_times=paper.saving / paper.qp if paper.saving and paper.qp else None,
+            smo_times=_qp.times(smo, saving),
+            paper_smo_times=paper.light_saving / paper.saving if paper.light_saving and paper.saving else None,
+            evaluations=ours["kernel_evaluations"],
+            saving_evaluations=saving["kernel_evaluations"],
+            smo_evaluations=smo["kernel_evaluations"],
+            share=CACHE_BYTES / (8.0 * problem.n_rows**2),
+            found=found,
+        )
+
+
+def _notes(rows: list[dict[str, Any]]) -> list[str]:
+    found = {row["problem"]: row["found"] for row in rows}
+    return [
+        _qp.claim(
+            "memory is paid for with time: 20 MB take longer",
+            {name: _qp.is_faster(one[ACTIVE], one[SAVING]) for name, one in found.items()},
+        ),
+        _qp.claim(
+            "with 20 MB SVM-QP is faster than SVM-light on web, adult, abalone and letter_lin (here: than SMO at 1e-6)",
+            {
+                name: _qp.is_faster(one[SAVING], one[SMO_SAVING])
+                for name, one in found.items()
+                if name.startswith(("web", "adult", "abalone", "letter_lin"))
+            },
+        ),
+        _qp.claim(
+            "and it is slower on most of the other letter problems and on ocr",
+            {
+                name: _qp.is_faster(one[SMO_SAVING], one[SAVING])
+                for name, one in found.items()
+                if name.startswith(("letter", "ocr")) and not name.startswith("letter_lin")
+            },
+        ),
+        _qp.counts_beside_the_paper(row for row in rows if not row["found"][SAVING]["was_cut"]),
+        f"20 MB: cache_bytes={CACHE_BYTES:,} and candidates={CANDIDATES} (the paper: 50 at each bound); kernel values "
+        "in double precision, so that the cache holds the share of the matrix that the last column says. Matrix and "
+        "factor of the free variables and candidates come on top, here as there. The paper has no spam in this table.",
+        _qp.DATA_NOTE,
+        _qp.RUN_NOTE,
+        _qp.COUNT_NOTE,
+    ]
+
+
+if __name__ == "__main__":
+    main()
