@@ -110,12 +110,28 @@ class TestRetire:
         problem = replace(problem_of(X, v), C=0.5)
         state = settled(problem)
         asked, usual = [], path._helper
-        monkeypatch.setattr(path, "_helper", lambda *about: asked.append(about) or usual(*about))
+        monkeypatch.setattr(path, "_helper", lambda *about, **more: asked.append(about) or usual(*about, **more))
         work, reduced = state.block.work, without_weight(problem, [0])
         work.begin(reduced, state.beta, state.f)
         path.retire(work, reduced, np.array([0]))
         assert work.beta[0] == 0.0
         assert asked
+        check_optimal(reduced, settled(reduced, path.with_working(DualState(work.beta, work.f), work)))
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_where_nearly_all_are_at_their_bounds(self, seed):
+        """Far apart rows of little weight: those that go must wait for each other, and all that stay must help."""
+        rng = np.random.default_rng(seed)
+        n = 20
+        v = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], n - 2)) * rng.choice([0.2, 1.0, 3.0], n)
+        problem = replace(problem_of(10.0 * rng.standard_normal((n, 2)), v), C=0.1)
+        state = settled(problem, solver=ActiveSet(start="cold", candidates=2))
+        gone = 2 + rng.choice(n - 2, 15, replace=False)
+        work, reduced = state.block.work, without_weight(problem, gone)
+        work.begin(reduced, state.beta, state.f)
+        path.retire(work, reduced, gone)
+        assert not work.beta[gone].any()
+        assert abs(work.beta.sum()) < 1e-12
         check_optimal(reduced, settled(reduced, path.with_working(DualState(work.beta, work.f), work)))
 
     def test_a_retired_variable_survives_a_new_factor(self):

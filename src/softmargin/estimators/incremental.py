@@ -177,7 +177,7 @@ class IncrementalMixin:
             live.solve(stop, cancel)
             if hasattr(self, "_state"):
                 del self._state
-            self._adopt(live.results(), live.index_pairs(), live.rows, live.training.codes, C)
+            self._adopt(live.results(), live.index_pairs(), live.rows, live.training.codes, C, is_longer=not is_solved)
             self._keep_training(live.training)
         if cancel.is_set:
             raise KeyboardInterrupt
@@ -249,18 +249,19 @@ class IncrementalMixin:
 
 def codes_among(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """For each label the position of its class."""
-    check_classification_targets(y)
-    strangers = np.setdiff1d(y, classes)
+    codes = np.searchsorted(classes, y)
+    strangers = y[classes[np.minimum(codes, classes.size - 1)] != y]
     if strangers.size:
         raise SoftmarginError(
             f"y holds {strangers.tolist()[0]!r}, which is not among the classes {classes.tolist()}: name all classes "
             "in the first call, partial_fit(X, y, classes=...)."
         )
-    return np.searchsorted(classes, y)
+    return codes
 
 
 def given_classes(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
     """The sorted classes as given, and for each row the position of its class."""
+    check_classification_targets(y)
     found = np.unique(classes)
     if found.size < 2:
         raise SoftmarginError(f"classes={classes!r} must name at least two classes.")

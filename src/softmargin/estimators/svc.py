@@ -304,10 +304,22 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         return self
 
     def _adopt(
-        self, results: list[Result], pairs: list[Pair], rows: Rows, codes: np.ndarray, C: float
+        self,
+        results: list[Result],
+        pairs: list[Pair],
+        rows: Rows,
+        codes: np.ndarray,
+        C: float,
+        *,
+        is_longer: bool = False,
     ) -> dict[str, Any]:
-        """Become the model that was found; returns the attributes of its decision function."""
-        final = _support(rows, codes, pairs, [result.solution for result in results], precomputed=self._is_precomputed)
+        """Become the model that was found; returns the attributes of its decision function.
+
+        If the data are those of before and more rows behind them, support vectors that are the same are not copied.
+        """
+        known = (self.support_, self.support_vectors_) if is_longer else None
+        solutions = [result.solution for result in results]
+        final = _support(rows, codes, pairs, solutions, precomputed=self._is_precomputed, known=known)
         for name, value in final.items():
             setattr(self, name, value)
         self.shape_fit_ = (rows.n_rows, rows.n_cols)
@@ -440,9 +452,18 @@ def _nothing(pair: Pair) -> Solution:
 
 
 def _support(
-    rows: Rows, codes: np.ndarray, pairs: list[Pair], solutions: list[Solution], *, precomputed: bool
+    rows: Rows,
+    codes: np.ndarray,
+    pairs: list[Pair],
+    solutions: list[Solution],
+    *,
+    precomputed: bool,
+    known: tuple[np.ndarray, Any] | None = None,
 ) -> dict[str, Any]:
-    """The fitted attributes that describe the decision function, in scikit-learn's shapes and signs."""
+    """The fitted attributes that describe the decision function, in scikit-learn's shapes and signs.
+
+    `known` are support vectors of the same rows, with their positions.
+    """
     n_classes = pairs[-1].second + 1
     coefficients = np.zeros((n_classes - 1, codes.size))
     for pair, solution in zip(pairs, solutions, strict=True):
@@ -452,9 +473,13 @@ def _support(
         coefficients[pair.first, pair.index[~own]] = beta[~own]
     is_support = coefficients.any(axis=0)
     support = np.concatenate([np.flatnonzero(is_support & (codes == c)) for c in range(n_classes)]).astype(np.int32)
+    if known is not None and np.array_equal(known[0], support):
+        vectors = known[1]
+    else:
+        vectors = np.empty((0, 0)) if precomputed else rows.take(support).native()
     return {
         "support_": support,
-        "support_vectors_": np.empty((0, 0)) if precomputed else rows.take(support).native(),
+        "support_vectors_": vectors,
         "n_support_": np.bincount(codes[support], minlength=n_classes).astype(np.int32),
         "dual_coef_": coefficients[:, support],
         "intercept_": np.array([solution.b for solution in solutions]),

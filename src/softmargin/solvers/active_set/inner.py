@@ -232,6 +232,7 @@ class Inner:
                 factor.delete(p)
             self.dependents = [j for j in self.dependents if j != k]
         self.side[k] = 0.0
+        self.lo[k], self.hi[k] = min(0.0, float(beta[k])), max(0.0, float(beta[k]))
         change = beta.copy()
         row, sign = self.matrix[k], -math.copysign(1.0, beta[k])
         while beta[k] != 0.0 and factor.order:

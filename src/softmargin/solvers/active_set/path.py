@@ -5,6 +5,7 @@ free ones keep their wishes equal; those that meet a bound stay there. What is l
 with its working set and factor.
 """
 
+from collections import deque
 from copy import deepcopy
 from dataclasses import replace
 
@@ -35,24 +36,35 @@ def extend(work: Working, problem: DualQP, beta: np.ndarray, f: np.ndarray) -> N
 
 def retire(work: Working, problem: DualQP, rows: np.ndarray) -> None:
     """Drive the variables of these rows to zero; in the problem they have no weight, so that they stay there."""
-    for row in rows.tolist():
+    waiting = deque(rows.tolist())
+    while waiting:
         problem.workers.check()
-        if work.beta[row] == 0.0 and work.where[row] < 0:
-            continue
-        place = work.bring(problem, row)
-        while not work.inner.retire(place):
-            work.advance(problem)
-            work.bring(problem, _helper(work, problem, row), is_free=True)
+        row = waiting.popleft()
+        if not _retire_one(work, problem, row):
+            waiting.append(row)  # it has to wait for one of the other sign
+
+
+def _retire_one(work: Working, problem: DualQP, row: int) -> bool:
+    """False if nobody who stays can take over what is left."""
+    if work.beta[row] == 0.0 and work.where[row] < 0:
+        return True
+    place = work.bring(problem, row)
+    while not work.inner.retire(place):
         work.advance(problem)
+        helper = _helper(work, problem, is_rising=bool(work.beta[row] > 0.0))
+        if helper is None:
+            return False
+        work.bring(problem, helper, is_free=True)
+    work.advance(problem)
+    return True
 
 
-def _helper(work: Working, problem: DualQP, row: int) -> int:
-    """Who takes over where nobody is free: of those that can, the one that wants most."""
-    wishes = problem.p - work.f
-    others = np.arange(wishes.size) != row
-    if work.beta[row] > 0.0:
-        return int(np.where(others & (work.beta < problem.hi), wishes, -np.inf).argmax())
-    return int(np.where(others & (work.beta > problem.lo), wishes, np.inf).argmin())
+def _helper(work: Working, problem: DualQP, *, is_rising: bool) -> int | None:
+    """Who takes over where nobody is free: of those who stay and can rise or fall, the one that wants to most."""
+    wishes = problem.p - work.f if is_rising else work.f - problem.p
+    has_room = work.beta < problem.hi if is_rising else work.beta > problem.lo
+    able = (has_room & (problem.lo < problem.hi)).nonzero()[0]
+    return int(able[wishes[able].argmax()]) if able.size else None
 
 
 def reorder(work: Working, problem: DualQP, order: np.ndarray, beta: np.ndarray, f: np.ndarray) -> None:
