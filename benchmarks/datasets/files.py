@@ -139,4 +139,5 @@ def _parse(source: Path, file: DataFile) -> tuple[sp.csr_matrix, np.ndarray, np.
     with lzma.open(source, "rb") as text:
         X, labels, qid = load_svmlight_file(text, n_features=file.n_features, zero_based=False, query_id=True)
     X.sort_indices()
-    return X, labels, qid
+    # Made anew, so that indices are of 32 bits where these suffice: rivals know no others.
+    return sp.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape), labels, qid

@@ -45,7 +45,11 @@ COLUMNS = {
     "differ": ("values differ by at most", ".0e"),
     "met": ("goal", ""),
 }
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "One more row: a call that finds nothing to do costs 3 to 6 ms: checks of scikit-learn 0.7, kernel values of one "
+    "row, a look at the prices of all rows, the judge 0.7, new attributes. The goal is met where a fit takes a second, "
+    "and missed where a fit of 10,000 rows takes only a tenth of one.",
+)
 
 
 def main() -> None:
