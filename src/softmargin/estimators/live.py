@@ -56,6 +56,7 @@ class LivePair:
         self.work: Working | None = None
         self.judge = GrowingJudge()
         self.result = result
+        self.has_grown = False  # and nothing else, since the last solve
 
     @property
     def has_opponents(self) -> bool:
@@ -80,6 +81,7 @@ class LivePair:
         """New rows, which the store's source has already."""
         assert isinstance(self.store, GrowingStore)
         self.store.extend()
+        self.has_grown = True
         fresh = np.arange(self.beta.size, self.beta.size + ids.size)
         beta = np.append(self.beta, np.zeros(ids.size))
         self.ids = np.append(self.ids, ids)
@@ -91,6 +93,7 @@ class LivePair:
 
     def retire(self, places: np.ndarray, C: float) -> None:
         """Drive the dual variables of these places to zero."""
+        self.has_grown = False
         if not self.has_opponents:
             return
         weights = self.signed_weights.copy()
@@ -120,12 +123,14 @@ class LivePair:
         if not self.has_opponents:
             self.result = without_opponent(pair)
             return
-        judge = KernelJudge(self.store, self.signed_weights, C)
-        state = path.with_working(DualState(self.beta, self.f), self.work)
-        self.work = None
+        judge, problem = KernelJudge(self.store, self.signed_weights, C), self.problem(C)
+        was_solved = self.has_grown and self.work is not None and self.result.status.reached_goal
+        is_solved = was_solved and problem.measure(self.beta, self.f).kkt <= active.tol
+        state = path.with_working(DualState(self.beta, self.f).counted(problem), self.work, settled=is_solved)
+        self.work, self.has_grown = None, False
         self.result = run(
             _Continued(active, BlockSMO(stopping=stop.rule)),
-            self.problem(C),
+            problem,
             stop,
             lambda solution: self.judge(judge, solution),
             start=state,

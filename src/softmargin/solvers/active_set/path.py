@@ -17,12 +17,12 @@ from softmargin.solvers.active_set.working import Working
 from softmargin.solvers.dual_state import DualState
 
 
-def with_working(state: DualState, work: Working | None) -> DualState:
-    """A state for the solver to go on from, with a working set that belongs to it."""
+def with_working(state: DualState, work: Working | None, *, settled: bool = False) -> DualState:
+    """A state for the solver to go on from, with a working set that belongs to it, or to be judged at once."""
     if work is not None:
         work.matches = state.beta
         work.idle, work.value, work.least = 0, -np.inf, np.inf
-    return replace(state, is_stalled=False, block=Scratch(work))
+    return replace(state, is_stalled=False, block=Scratch(work, settled))
 
 
 def extend(work: Working, problem: DualQP, beta: np.ndarray, f: np.ndarray) -> None:
