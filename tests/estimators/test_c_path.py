@@ -39,6 +39,7 @@ def test_every_solution_is_that_of_a_fit(binary, estimator, Cs):
         assert model.status_.reached_goal
         assert not model.warm_start
         assert not hasattr(model, "_state")
+        assert hasattr(model, "_training") == (model.solver == "active_set")  # as after a fit
         plain = clone(estimator).set_params(C=model.C).fit(X, y)
         assert model.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=2e-3 * estimator.tol + 1e-6)
         assert np.corrcoef(model.predict(X), plain.predict(X))[0, 1] > 0.99

@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.estimators import validation
+from softmargin.estimators.incremental import keeps_training
 
 
 def c_path(estimator: Any, X: Any, y: Any, Cs: Iterable[float], **fit_params: Any) -> list[Any]:
@@ -57,4 +58,6 @@ def _finished(worker: Any, like: Any) -> Any:
     model.__dict__ |= {name: value for name, value in vars(worker).items() if name not in model.__dict__}
     if not like.warm_start and worker.status_.reached_goal:
         model.__dict__.pop("_state", None)
+    if not like.warm_start and hasattr(model, "_training") and not keeps_training(like.solver):
+        model._drop_training()
     return model

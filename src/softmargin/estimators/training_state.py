@@ -6,6 +6,7 @@ are not compared are scratch and left out. The shapes its arrays must have are i
 because compiled code relies on them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from reprlib import repr as shown
@@ -168,7 +169,7 @@ def _has_types(items: Any, kinds: tuple[type, ...]) -> bool:
 
 
 @dataclass(frozen=True)
-class _StoredPlanes:
+class _StoredPlanes(ABC):
     """`Planes` as plain arrays. The capacity is kept, so that a continued fit lays out its memory as it would have.
 
     Derived classes add the witnesses, which every kind of problem has its own of.
@@ -193,16 +194,16 @@ class _StoredPlanes:
         )
 
     @staticmethod
+    @abstractmethod
     def _arrays(witnesses: Any) -> Arrays:
         """The witnesses of all planes as the fields of a derived class."""
-        raise NotImplementedError
 
-    def _witnesses(self) -> Iterable[Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _witnesses(self) -> Iterable[Any]: ...
 
+    @abstractmethod
     def _fits(self, n_rows: int) -> bool:
         """Whether the witnesses can be those of so many rows."""
-        raise NotImplementedError
 
     def planes(self) -> Planes:
         (count, width), (n_rows,), (n_weights,) = self.vectors.shape, self.latest.c.shape, self.latest.slope.shape
