@@ -9,7 +9,11 @@ from benchmarks.tables import _paper, _perf
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)  # and all rows
 SLOPES = {"seconds": 0.8}
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "bio: 0.9 % positive rows and no intercept. The mean hinge loss stays at 0.88, while the pairs are nearly "
+    "separable (a mean loss of 0.014 on all rows, 0.001 on 1,000, where 28 iterations are enough): the two "
+    "problems have nothing in common but the rows, nor have their iterations.",
+)
 
 
 def main() -> None:

@@ -8,7 +8,10 @@ from benchmarks.tables import _paper, _perf
 GRID = (100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0)
 ROWS = {"covertype 1": 100_000}
 SLOPES = {"seconds": 1.0, "iterations": 0.5}
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "c11, ordinal: 60 iterations at C = 1e5 and at 1e6. The pairs can nearly all be put in order: objective / C, which "
+    "bounds the mean loss, is 0.0074 and 0.0016 there, and the stop rule asks for 0.001 at any C.",
+)
 
 
 def main() -> None:

@@ -38,7 +38,12 @@ COLUMNS = {
     "prbep": ("test PRBEP", ".2%"),
     "ended": ("ended by", ""),
 }
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "bio and ccat: ordinal regression takes fewer iterations than classification (327 against 2,099 and 31 "
+    "against 43), because its planes reach the same epsilon sooner: without an intercept and with 0.9 % positive "
+    "rows the mean hinge loss of bio stays at 0.88, while its pairs are nearly all in order (a mean loss of "
+    "0.014, which epsilon = 0.001 is 7 % of). An iteration costs more, as in the paper: 1.2 to 5 times as much.",
+)
 
 
 def main() -> None:

@@ -42,7 +42,10 @@ COLUMNS = {
     "choice_seconds": ("choice of C, seconds", ".1f"),
     "why_missing": ("missing", ""),
 }
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "bio: boosted trees find more than a linear score. The difference is 1.4 standard errors, with 76 test "
+    "blocks; RankSVM has more pairs in order, which is what it is trained for.",
+)
 
 
 def main() -> None:
