@@ -1,5 +1,7 @@
 """One suite for every storage: products, prediction, blocks, threads, in place."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -176,6 +178,17 @@ def test_two_partial_sums_of_wide_data(n_threads, monkeypatch):
     v = np.where(np.arange(40) % 2, 1.5, 0.0)
     np.testing.assert_allclose(rows.t_dot(v), X.T @ v, atol=1e-12)
     np.testing.assert_array_equal(as_rows(X, Workers(1)).t_dot(v), rows.t_dot(v))
+
+
+def test_partial_sums_are_not_shared_between_calls(monkeypatch):
+    monkeypatch.setattr(rows_module, "BLOCK_VALUES", 500)
+    X = sp.random(40, 5000, density=0.05, format="csr", random_state=0)
+    rows = as_rows(X)
+    V = RNG.standard_normal((30, 40))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(rows.t_dot, V))
+    for v, slope in zip(V, found, strict=True):
+        np.testing.assert_allclose(slope, X.T @ v, atol=1e-12)
 
 
 def test_at_most_sixteen_partial_sums(monkeypatch):

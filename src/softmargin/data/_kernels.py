@@ -125,15 +125,22 @@ def _dot_rows(values, n_cols, w, lo, hi, out):
 
 @compiled
 def _t_dot_csr(values, indices, indptr, c, before, lo, hi, acc):
-    one = np.uint64(1)
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     rows, coefs = np.empty(_CHUNK, np.int64), np.empty(_CHUNK)
     for start in range(lo, hi, _CHUNK):
         n = _list_changed(c, before, start, min(start + _CHUNK, hi), rows, coefs)
         for k in range(n):
-            i = np.uint64(rows[k])
+            i, x = np.uint64(rows[k]), coefs[k]
             p, end = np.uint64(indptr[i]), np.uint64(indptr[i + one])
+            while p + four <= end:  # the columns of a row differ, so that four sums may be read before one is written
+                j0, j1 = np.uint64(indices[p]), np.uint64(indices[p + one])
+                j2, j3 = np.uint64(indices[p + two]), np.uint64(indices[p + three])
+                a0, a1 = acc[j0] + x * values[p], acc[j1] + x * values[p + one]
+                a2, a3 = acc[j2] + x * values[p + two], acc[j3] + x * values[p + three]
+                acc[j0], acc[j1], acc[j2], acc[j3] = a0, a1, a2, a3
+                p += four
             while p < end:
-                acc[np.uint64(indices[p])] += coefs[k] * values[p]
+                acc[np.uint64(indices[p])] += x * values[p]
                 p += one
 
 

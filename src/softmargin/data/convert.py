@@ -13,8 +13,8 @@ from softmargin.data.rows import Rows
 
 # Rows with so many columns, of whose entries less than such a share is not zero in a sample of so many rows.
 THIN_COLUMNS, THIN_SHARE, THIN_SAMPLE = 64, 0.2, 1000
-# Weights of more columns than this do not stay in a cache of a core; with more entries than this that matters.
-MANY_COLUMNS, MANY_ENTRIES = 1 << 17, 1 << 18
+# Weights of more columns than this do not stay in the innermost caches; with more entries than this that matters.
+MANY_COLUMNS, MANY_ENTRIES = 1 << 15, 1 << 20
 
 
 def as_rows(X: Any, workers: Workers | None = None) -> Rows:

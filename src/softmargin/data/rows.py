@@ -90,6 +90,7 @@ class Products:
 
     def __init__(self, flat: Flat) -> None:
         self.flat = flat
+        self._spare: list[np.ndarray] = []  # for partial sums: pages of new memory cost more than adding to them
 
     @cached_property
     def row_blocks(self) -> list[tuple[int, int]]:
@@ -110,12 +111,12 @@ class Products:
         return [(int(lo), int(hi)) for lo, hi in pairwise(edges)]
 
     @cached_property
-    def groups(self) -> list[tuple[list[tuple[int, int]]]]:
-        """The row blocks in at most MAX_PARTIAL_SUMS groups, one partial sum of X'v each."""
+    def groups(self) -> list[list[tuple[int, int]]]:
+        """The row blocks in one to MAX_PARTIAL_SUMS groups, one partial sum of X'v each."""
         flat = self.flat
         affordable = int(EXTRA_MEMORY * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_cols, 1)))
         n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), max(2, affordable)))
-        return [([tuple(b) for b in part],) for part in np.array_split(np.array(self.row_blocks), n_groups)]
+        return [[tuple(b) for b in part] for part in np.array_split(np.array(self.row_blocks), n_groups)]
 
     def dot(self, w: np.ndarray, workers: Workers) -> np.ndarray:
         from softmargin.data import _kernels
@@ -131,18 +132,25 @@ class Products:
         v = np.ascontiguousarray(v, dtype=np.float64)
         before = _ZEROS if before is None else np.ascontiguousarray(before, dtype=np.float64)
 
-        def partial_sum(blocks: list[tuple[int, int]]) -> np.ndarray:
-            acc = np.zeros(self.flat.n_cols)
+        def partial_sum(blocks: list[tuple[int, int]], acc: np.ndarray) -> None:
+            acc.fill(0.0)
             for lo, hi in blocks:
                 workers.check()
                 _kernels.t_dot(*self.flat, v, before, lo, hi, acc)
-            return acc
 
-        parts = workers.map(partial_sum, self.groups)
-        total = parts[0] if parts else np.zeros(self.flat.n_cols)
-        for part in parts[1:]:
+        total = np.empty(self.flat.n_cols)
+        parts = [self._borrowed() for _ in self.groups[1:]]
+        workers.map(partial_sum, list(zip(self.groups, [total, *parts], strict=True)))
+        for part in parts:
             total += part
+        self._spare += parts
         return total
+
+    def _borrowed(self) -> np.ndarray:
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return np.empty(self.flat.n_cols)
 
     def sq_norms(self, workers: Workers) -> np.ndarray:
         from softmargin.data import _kernels

@@ -129,7 +129,9 @@ class Planes:
             some = slice(None, None, 1 + c.size // COUNTED_ROWS)
             n_changed = np.count_nonzero(c[some] != last.c[some])
             if n_changed <= CHANGED_SHARE * np.count_nonzero(c[some] != 0.0):
-                return _Latest(c, last.slope + problem.slope(c, last.c), last.age + 1)
+                slope = problem.slope(c, last.c)
+                slope += last.slope
+                return _Latest(c, slope, last.age + 1)
         return _Latest(c, problem.slope(c), 0)
 
     def keep(self, which: np.ndarray) -> "Planes":
