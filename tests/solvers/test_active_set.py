@@ -20,6 +20,7 @@ from softmargin.kernels.functions import RBF, Linear
 from softmargin.kernels.matrix import DirectRows
 from softmargin.problems.certificate import KernelJudge
 from softmargin.problems.svc_dual import SVCDual
+from softmargin.solvers.active_set import active_set
 from softmargin.solvers.active_set.active_set import PRICINGS, ActiveSet
 from softmargin.solvers.active_set.inner import Inner
 from softmargin.solvers.base import run
@@ -156,6 +157,18 @@ class TestStarts:
         assert again.counts["iterations"] == first.counts["iterations"]
         blocks = solve(dual, BlockSMO(), tol=1e-6, start=first.state)
         assert blocks.counts["pair_steps"] == 0
+
+    def test_many_dependent_variables_in_small_steps(self, monkeypatch):
+        """Each moves along a null direction, which gains nothing: that is progress all the same."""
+        monkeypatch.setattr(active_set, "_IDLE_STEPS", 3)
+        once = solve(problem(C=100.0), tol=1e-3).state.beta
+        dual = problem(np.tile(X, (2, 1)), np.tile(Y, 2), C=60.0)
+        begun = DualStart(0.5 * np.tile(once, 2))
+        assert partition(dual, begun.beta)[0].size > 100
+        result = solve(dual, ActiveSet(slice_pivots=1), start=begun)
+        assert result.status is Status.OPTIMAL
+        free, _ = partition(dual, result.state.beta)
+        assert np.unique(free % N).size == free.size
 
     @pytest.mark.parametrize("start", [DualStart(np.zeros(N + 1)), DualStart(np.full(N, np.nan))])
     def test_bad_starts(self, start):

@@ -45,7 +45,9 @@ _ROWS_FOR_BLOCKS = 128
 # A cache that holds this share of the matrix serves the second-order rule, with fewer steps; a smaller one HMG.
 _SHARE_FOR_SECOND_ORDER = 0.1
 # Where BlockSMO begins for the active set, it ends at this relative gap, or after so many rounds or pair steps.
-_COARSE_GAP, _COARSE_ROUNDS, _COARSE_STEPS = 0.1, 20, 100_000
+_COARSE_GAP, _COARSE_ROUNDS, _COARSE_STEPS = 0.1, 100, 100_000
+# Above so many free variables, where every pivot costs more, that gap falls with this power of their number.
+_MANY_FREE, _MANY_POWER = 1500, 4
 # Rows whose part of the matrix shows whether a kernel that may be indefinite is so.
 _CONVEXITY_ROWS = 400
 
@@ -286,8 +288,10 @@ class Staged:
     def _is_coarse(self, problem: SVCDual, state: DualState) -> bool:
         measure = self.blocks.measure(problem, state)
         gap = relative_gap(measure.primal, measure.dual, measure.scale)
+        n_free = int(np.count_nonzero((state.beta > problem.lo) & (state.beta < problem.hi)))
+        goal = _COARSE_GAP * (_MANY_FREE / max(n_free, _MANY_FREE)) ** _MANY_POWER
         has_worked = state.iterations >= _COARSE_ROUNDS or state.pair_steps >= _COARSE_STEPS
-        return gap <= _COARSE_GAP or has_worked or state.is_stalled
+        return gap <= goal or has_worked or state.is_stalled
 
 
 def solve_pairs(

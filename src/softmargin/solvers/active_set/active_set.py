@@ -39,8 +39,9 @@ from softmargin.solvers.dual_state import DualState, first_state
 # How the variables are priced, with the number of those that may stay at a bound before they are set aside (0: none).
 PRICINGS = {"sprint": 0, "shrinking": 100, "full": 0}
 STARTS = ("cold", "ipm", "smo")
-# Entries that the pivots of a step pass over: some 50 ms; and the least number of major iterations if rows are aside.
-_SLICE_WORK, _SLICE_MAJORS = 60_000_000, 5
+# Entries that the pivots of a step pass over: some 50 ms, or so many times what bringing f up to date passes over
+# afterwards; and the least number of major iterations if rows are aside.
+_SLICE_WORK, _SLICE_SHARE, _SLICE_MAJORS = 60_000_000, 4, 5
 # Wishes of free variables may differ by this share of the tolerance.
 _FLAT = 0.1
 # After a disputed claim the tolerance falls by this factor, down to a share of the rounding error.
@@ -136,11 +137,12 @@ class ActiveSet:
         scratch = state.block if isinstance(state.block, Scratch) else Scratch(None)
         work = self._working(problem, state, scratch.settled)
         inner = work.inner
-        before = inner.counts()
+        before, dependents = inner.counts(), len(inner.dependents)
         is_settled, is_stuck, majors = self._majors(problem, work)
         value = float(problem.p @ work.beta) - 0.5 * float(work.beta @ work.f)
         scale = abs(float(problem.p @ work.beta))
         has_gained = value > work.value + _ROUNDING * scale or work.largest < work.least
+        has_gained |= len(inner.dependents) < dependents  # they move along null directions, which gains nothing
         work.idle = 0 if has_gained or is_settled else work.idle + 1
         work.value, work.least = value, min(work.least, work.largest)
         pivots, degenerate, refactorisations = (
@@ -191,11 +193,12 @@ class ActiveSet:
     def _majors(self, problem: DualQP, work: Working) -> tuple[bool, bool, int]:
         """Major iterations for a slice of work: whether nothing is left to do, or can be done, and their number."""
         inner, noise = work.inner, work.noise()
-        end, last_pivot = inner.work + _SLICE_WORK, inner.pivots + self.slice_pivots
         check = problem.workers.check
         is_stuck, majors = False, 0
         if work.is_new:
             work.factorise(problem, _FLAT * max(work.goal, noise))
+        end = inner.work + max(_SLICE_WORK, _SLICE_SHARE * inner.factor.order * work.beta.size)
+        last_pivot = inner.pivots + self.slice_pivots
         while not is_stuck:
             goal = max(work.goal, noise)
             majors += 1
