@@ -95,7 +95,7 @@ RUN_NOTE = (
 )
 COUNT_NOTE = (
     "n_s: dual variables strictly between their bounds; n_c: those at C. pivots: changes of the active set, and the "
-    "rounds of BlockSMO that begin (20 at most; none from a cold start). kernel evaluations: every value that was "
+    "rounds of BlockSMO that begin (100 at most; none from a cold start). kernel evaluations: every value that was "
     "computed."
 )
 

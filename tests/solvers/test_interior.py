@@ -21,6 +21,7 @@ from softmargin.kernels.matrix import DirectRows
 from softmargin.problems.certificate import KernelJudge
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.base import run
+from softmargin.solvers.interior import ipm
 from softmargin.solvers.interior.crossover import crossed
 from softmargin.solvers.interior.ipm import IPM, low_rank_start
 from softmargin.solvers.interior.low_rank import LowRankQP, advance, beta_of, intercept_of, middle, weights_of
@@ -33,7 +34,7 @@ _module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)
 CASES = [case for case in _module.catalogue() if np.unique(np.sign(case.v[case.v != 0])).size == 2]
 # Where the values of the problem are lost in the rounding of kernel values at large C.
-COARSE = {"unscaled features": 1e-4, "columns from 1e-6 to 1e6": np.inf, "weights over ten decades": 1e-4}
+COARSE = {"unscaled features": 1e-2, "columns from 1e-6 to 1e6": np.inf, "weights over ten decades": 1e-4}
 CANCER = load_breast_cancer()
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((400, 4))
@@ -112,6 +113,22 @@ def test_the_kkt_rule():
     assert result.certificate.kkt_violation <= 1e-8
 
 
+def test_a_fit_goes_on_while_the_complementarity_falls(monkeypatch):
+    """Far from the optimum points at bounds may violate the conditions no less than zero does, for many iterations."""
+    from sklearn.datasets import load_digits
+
+    monkeypatch.setattr(ipm, "_LONG_IDLE", 5)
+    digits = load_digits()
+    problem = dual(digits.data, np.where(digits.target == 8, 1.0, -1.0), 100.0)
+    solver = IPM(stopping="kkt")
+    state, values = solver.init(problem), []
+    while not solver.is_stalled(state) and state.iterations < 60:
+        state = solver.step(problem, state)
+        values.append(solver.measure(problem, state).kkt)
+    assert len(set(values[:8])) == 1
+    assert min(values) <= 1e-6
+
+
 def test_kernel_values_are_asked_for_once_a_pivot():
     problem = dual(X, Y)
     state = IPM().init(problem)
@@ -176,7 +193,7 @@ def test_without_a_condition_on_the_sum():
     assert intercept_of(qp, point) == 0.0
     primal = 0.5 * w @ w + np.maximum(0.0, 1.0 - Y * (X @ w)).sum()
     bound = Y @ beta - 0.5 * np.square(X.T @ beta).sum()
-    assert 0.0 <= primal - bound <= 1e-9 * primal
+    assert -1e-12 * primal <= primal - bound <= 1e-9 * primal
     beta = crossed(qp, point)[0]
     assert np.count_nonzero((beta > lo) & (beta < hi)) <= 4
     np.testing.assert_allclose(X.T @ beta, w, atol=1e-9)

@@ -37,7 +37,7 @@ _NOTHING_LEFT = 1e-13
 # A diagonal entry of the residual so far below zero, as a share of the mean diagonal, shows an indefinite matrix.
 _INDEFINITE = 1e-8
 # Iterations that may pass without a better candidate: once the point's own gap is a negligible share of the optimum,
-# and always.
+# and before, if that gap does not fall to half either.
 _IDLE, _SPENT, _LONG_IDLE = 3, 1e-10, 25
 # A point inside the box has no variable at a bound: it is taken where it is so many times nearer to the optimum, as
 # where C is so large that the rounding of a margin costs more than its excess.
@@ -56,12 +56,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Interior:
-    """The scratch of an `IPM` between steps; `idle` iterations brought no better candidate."""
+    """The scratch of an `IPM` between steps; `idle` iterations brought no better candidate, and `slow` ones left more
+    than half of the complementarity `mark`.
+    """
 
     qp: LowRankQP
     point: Point
     best: Candidate
     idle: int = 0
+    slow: int = 0
+    mark: float = np.inf
 
     def is_of(self, problem: DualQP) -> bool:
         """Whether this is about a problem with the same bounds."""
@@ -98,13 +102,15 @@ class IPM:
         optimum = max(here.measure.dual, NEGLIGIBLE * here.measure.scale)  # about so, once the end is near
         is_spent = complementarity_of(qp, point) <= _SPENT * optimum
         idle = before.idle + 1 if best is before.best else 0
+        is_slow = point.mu > 0.5 * before.mark
+        slow, mark = (before.slow + 1, before.mark) if is_slow else (0, point.mu)
         return replace(
             state,
             beta=best.beta,
             f=best.f,
             iterations=state.iterations + 1,
-            is_stalled=(idle >= _IDLE and is_spent) or idle >= _LONG_IDLE,
-            block=Interior(qp, point, best, idle),
+            is_stalled=(idle >= _IDLE and is_spent) or min(idle, slow) >= _LONG_IDLE,
+            block=Interior(qp, point, best, idle, slow, mark),
         ).counted(problem)
 
     def _begin(self, problem: DualQP, state: DualState) -> Interior:

@@ -41,10 +41,12 @@ _TO_THE_BOUNDARY = 0.9995
 # The mean multiplier at the start. p, whose size is one, is to be small beside it.
 _FIRST_MULTIPLIER = 10.0
 # Correctors after Mehrotra's, as long as the step is short and they make it longer; where products should lie, in units
-# of the target; how much longer a step they try for; and the share of that which is worth another corrector.
+# of the target; how much longer a step they try for; and the share of that which is worth another corrector. Where the
+# path is so curved that the affine step is this short, there are more of them, for smaller gains.
 _CORRECTORS, _SHORT = 2, 0.9
 _LEAST_PRODUCT, _MOST_PRODUCT = 0.1, 10.0
 _LONGER, _WORTHWHILE = (1.5, 0.1), 0.1
+_CURVED, _MORE_CORRECTORS, _LESS_WORTHWHILE = 0.5, 5, 0.01
 # What is added to the scaled factor's diagonal where rounding left it indefinite; ten times as much each time after.
 _JITTER = 1e-14
 # A diagonal entry of the scaled factor, at most one, that makes a solution worth refining.
@@ -209,13 +211,15 @@ def advance(qp: LowRankQP, point: Point) -> Point:
     to_x, to_t = np.empty(n), np.empty(n)
     qp.each(lambda lo, hi: _passes.second_order(x, t, z, s, affine, centre, lo, hi, to_x, to_t))
     best = _direction(system, point, to_x, to_t)
-    for _ in range(_CORRECTORS):
+    is_curved = step < _CURVED
+    worthwhile = _LESS_WORTHWHILE if is_curved else _WORTHWHILE
+    for _ in range(_MORE_CORRECTORS if is_curved else _CORRECTORS):
         if best.reach >= _SHORT:
             break
         tried = min(1.0, _LONGER[0] * best.reach + _LONGER[1])
         _recentre(qp, point, best, tried, centre, to_x, to_t)
         other = _direction(system, point, to_x, to_t)
-        if other.reach < best.reach + _WORTHWHILE * (tried - best.reach):
+        if other.reach < best.reach + worthwhile * (tried - best.reach):
             break
         best = other
 
