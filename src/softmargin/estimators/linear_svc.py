@@ -1,5 +1,6 @@
 """The linear support vector classifier."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,7 @@ class LinearSVC(ClassifierMixin, LinearBase):
         classes, codes = validation.class_labels(y)
         targets = validation.signed_weights(classes, codes, self.class_weight, sample_weight)
         validation.finite_scale(setting.C, targets)
-        nothing = Solution(np.zeros(X.shape[1]), 0.0, np.zeros(X.shape[0]))
+        del codes
         job = Job(
             solver,
             setting,
@@ -153,7 +154,7 @@ class LinearSVC(ClassifierMixin, LinearBase):
             n_threads,
             titles=["LinearSVC"] if len(targets) == 1 else [f"LinearSVC class {label}" for label in classes],
             known={"classes_": classes},
-            found=lambda solutions: _attributes([solution or nothing for solution in solutions]),
+            found=partial(_attributes, X.shape),
         )
         self._run(job, X, y, sample_weight=sample_weight)
         return self
@@ -174,7 +175,10 @@ class LinearSVC(ClassifierMixin, LinearBase):
         return [linear_setting(self).start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
-def _attributes(solutions: list[Solution]) -> dict[str, np.ndarray]:
+def _attributes(shape: tuple[int, int], found: list[Solution | None]) -> dict[str, np.ndarray]:
+    """Of sub-problems without a solution as yet all is zero."""
+    n_rows, n_cols = shape
+    solutions = [solution or Solution(np.zeros(n_cols), 0.0, np.zeros(n_rows)) for solution in found]
     dual = np.column_stack([solution.alpha for solution in solutions])
     return {
         "coef_": np.array([solution.w for solution in solutions]),

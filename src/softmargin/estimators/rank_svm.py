@@ -32,7 +32,7 @@ class RankSVM(LinearBase):
         What C multiplies.
     query_weight : {"pairs", "equal"}, default="pairs"
         "pairs": a query counts by its pairs. "equal": every query counts the same, whatever the number of its pairs;
-        with ``pairs="sum"`` this is the objective of SVM-rank.
+        with ``pairs="mean"`` this is the objective of SVM-rank with ``-l 2``.
     solver : {"auto", "ocas", "cpa"} or solver object, default="auto"
         The algorithm; "auto" is "ocas". An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
     tol : float, default=1e-3

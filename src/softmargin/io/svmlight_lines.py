@@ -85,7 +85,7 @@ def _read_line(line: bytes, rules: Rules, rows: Lines) -> None:
             rows.queries.append(_query(token))
         token = next(tokens, None)
     elif rules.query_id:
-        message = "the line has no qid behind its label. Leave query_id out if queries are not needed."
+        message = "the line has no qid behind its label. Give every line one, or read the file without queries."
         raise BadLine(message, head.end() + 1)
     previous, last = rules.first - 1, rules.last
     while token is not None:

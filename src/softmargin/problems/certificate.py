@@ -45,16 +45,17 @@ class HingeJudge:
         b = float(solution.b)
         free = self.intercept == "free"
         alpha = feasible(np.asarray(solution.alpha, dtype=np.float64), self.signed_weights, self.C, balanced=free)
-        upper = self.C * np.abs(self.signed_weights)
+        lengths = np.sqrt(self.rows.sq_norms())
+        loss, reach = self._loss(w, b, lengths)
+        primal = 0.5 * float(w @ w) + loss
+
         labels = np.sign(self.signed_weights)
         signed_alpha = alpha * labels
-
-        outputs = self.rows.dot(w) + b
-        slack = np.maximum(0.0, np.abs(self.signed_weights) - self.signed_weights * outputs)
-        primal = 0.5 * float(w @ w) + self.C * float(slack.sum())
         w_alpha = self.rows.t_dot(signed_alpha)
-        dual = float(alpha.sum()) - 0.5 * float(w_alpha @ w_alpha)
         residual = float(signed_alpha.sum())
+        dual = float(alpha.sum()) - 0.5 * float(w_alpha @ w_alpha)
+        reach += float(alpha @ lengths) * float(np.sqrt(w_alpha @ w_alpha))
+        del signed_alpha, lengths  # of many rows: no more vectors at a time than the solver has
         b_alpha = 0.0
         if free:
             dual -= abs(residual) * abs(b)
@@ -66,19 +67,33 @@ class HingeJudge:
         elif b != 0.0:
             raise SoftmarginError(f"the model has the intercept {b}, but the problem is without intercept.")
 
-        lengths = np.sqrt(self.rows.sq_norms())
-        lossy = upper * (slack > 0.0)  # the others may be off without any effect
-        reach = lossy @ (lengths * np.sqrt(w @ w) + abs(b)) + (alpha @ lengths) * np.sqrt(w_alpha @ w_alpha)
-        dual -= ROUNDING * float(reach)
-        gap = primal - dual
-        margins = labels * (self.rows.dot(w_alpha) + b_alpha)
+        dual -= ROUNDING * reach
+        upper = self.C * np.abs(self.signed_weights)
+        gradient = self.rows.dot(w_alpha)
+        gradient += b_alpha
+        gradient *= -labels
+        gradient += 1.0
         return Certificate(
             primal=primal,
             dual=dual,
-            gap=gap,
+            gap=primal - dual,
             relative_gap=relative_gap(primal, dual, float(upper.sum())),
-            kkt_violation=kkt_violation(alpha, upper, labels, 1.0 - margins, free_intercept=free),
+            kkt_violation=kkt_violation(alpha, upper, labels, gradient, free_intercept=free),
         )
+
+    def _loss(self, w: np.ndarray, b: float, lengths: np.ndarray) -> tuple[float, float]:
+        """C times the hinge losses, and by how much rounding may change them, in units of it: those that are zero may
+        be off without any effect.
+        """
+        v = self.signed_weights
+        slack = self.rows.dot(w)
+        slack += b
+        slack *= -v
+        slack += np.abs(v)
+        np.maximum(slack, 0.0, out=slack)
+        lossy = np.abs(v)
+        lossy *= slack > 0.0
+        return self.C * float(slack.sum()), self.C * float(lossy @ (lengths * np.sqrt(w @ w) + abs(b)))
 
 
 @dataclass(frozen=True)
