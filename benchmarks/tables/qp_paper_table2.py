@@ -27,7 +27,13 @@ COLUMNS: dict[str, Any] = {
     "dual": ("dual objective", ",.4f"),
     "libsvm_free": ("n_s of LIBSVM", ",d"),
 }
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "web_10_100: with 3,446 free variables a pivot, which solves with their factor, takes some 20 ms, and "
+    "duplicate rows among them, on which the start has spread the weight, are taken out one pivot each. SMO, "
+    "which asks for no factor, needs a third of the time; the exact sets are what the rest buys.",
+    "adult: n_s agrees and n_c is 0.2 to 0.8 % larger, at violations of 1e-9. Equal rows of one class can share what "
+    "they have in different ways, with other counts (SMO: 156 and 11,377 on adult_1000_100), so that both may be right.",
+)
 
 
 def main() -> None:
