@@ -32,7 +32,7 @@ REMARKS: tuple[str, ...] = (
     "duplicate rows among them, on which the start has spread the weight, are taken out one pivot each. SMO, "
     "which asks for no factor, needs a third of the time; the exact sets are what the rest buys.",
     "adult: n_s agrees and n_c is 0.2 to 0.8 % larger, at violations of 1e-9. Equal rows of one class can share what "
-    "they have in different ways, with other counts (SMO: 156 and 11,377 on adult_1000_100), so that both may be right.",
+    "they have in different ways, with other counts (SMO: 156 and 11,377 on adult_1000_100): both may be right.",
 )
 
 
