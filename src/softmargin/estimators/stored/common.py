@@ -1,0 +1,120 @@
+"""What all models store: how the training went, what warm_start continues from, and checks of what a file says."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from itertools import accumulate, pairwise
+from reprlib import repr as shown
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.errors import ModelFileError, SoftmarginError
+from softmargin.core.result import Certificate
+from softmargin.core.status import Status
+from softmargin.core.trace import Record, Trace
+from softmargin.estimators.training_state import pack_states, unpack_states
+from softmargin.io.record import ModelRecord
+
+Values = dict[str, Any]
+Arrays = dict[str, np.ndarray]
+
+_COLUMN_TYPES: dict[Any, Any] = {int: np.int64, float: np.float64}
+_CERTIFICATE = {field.name: float for field in fields(Certificate)}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that a model holds, on its way into a record and out of it."""
+
+    pack: Callable[[Any, Values, Arrays], None]
+    unpack: Callable[[Any, ModelRecord], None]
+
+
+def pack_outcome(estimator: Any, values: Values, arrays: Arrays) -> None:
+    """What the training of every model leaves behind."""
+    values["status_"] = estimator.status_.name
+    values["certificates_"] = [asdict(certificate) for certificate in estimator.certificates_]
+    values["seconds_"] = estimator.seconds_
+    traces = estimator.trace_ if isinstance(estimator.trace_, list) else [estimator.trace_]
+    arrays["trace.lengths"] = np.array([len(trace) for trace in traces], dtype=np.int64)
+    for column in fields(Record):
+        parts = [trace[column.name] for trace in traces]
+        arrays[f"trace.{column.name}"] = np.concatenate(parts).astype(_COLUMN_TYPES[column.type])
+
+
+def unpack_outcome(estimator: Any, record: ModelRecord, more: set[str], expected: Mapping[str, str]) -> bool:
+    """Whether the record tells of the training; it must say everything then: `more` values and the expected arrays."""
+    values, arrays = record.values, record.arrays
+    n_problems = len(arrays.get("intercept_", (0.0,)))
+    needed = {"status_", "certificates_", "seconds_"} | more | expected.keys()
+    found = needed & (values.keys() | arrays.keys())
+    if not found:
+        unknown = Certificate(math.nan, math.nan, math.nan, math.nan, math.nan)
+        estimator.certificates_ = [unknown] * n_problems
+        estimator.certificate_ = unknown
+        return False
+    if found != needed:
+        raise ModelFileError("what is said about the training is not complete")
+    if typed(values["status_"], str, "status_") not in Status.__members__:
+        raise ModelFileError(f"the status {shown(values['status_'])} is unknown")
+    estimator.status_ = Status[values["status_"]]
+    certificates = typed(values["certificates_"], list, "certificates_")
+    if len(certificates) != n_problems:
+        raise ModelFileError(f"there are {len(certificates)} certificates for {n_problems} sub-problems")
+    estimator.certificates_ = [Certificate(**numbers(part, _CERTIFICATE, "a certificate")) for part in certificates]
+    estimator.certificate_ = Certificate.combine(estimator.certificates_)
+    seconds = typed(values["seconds_"], dict, "seconds_")
+    estimator.seconds_ = numbers(seconds, dict.fromkeys(seconds, float), "seconds_")
+    rows = zip(*(arrays[f"trace.{column}"].tolist() for column in Trace.columns), strict=True)
+    records = [Record(*row) for row in rows]
+    traces = [Trace(records[where]) for where in _slices(arrays["trace.lengths"], len(records))]
+    estimator.trace_ = traces if n_problems > 1 else traces[0]
+    return True
+
+
+def pack_state(estimator: Any, values: Values, arrays: Arrays) -> None:
+    if not hasattr(estimator, "_state"):
+        raise SoftmarginError(
+            "this model keeps no training state, because its fit reached its goal: fit with warm_start=True, or save "
+            "without include_training_state."
+        )
+    fingerprint, states = estimator._state
+    value, parts = pack_states(states)
+    values["state"] = {"fingerprint": fingerprint} | value
+    arrays |= parts
+
+
+def unpack_state(
+    estimator: Any, record: ModelRecord, lengths: Callable[[], dict[str, int]], names: tuple[str, ...]
+) -> None:
+    arrays = {name: array for name, array in record.arrays.items() if name.startswith("state.")}
+    value = record.values.get("state")
+    if value is None and not arrays:
+        return
+    if not hasattr(estimator, "status_") or not isinstance(value, dict):
+        raise ModelFileError("the training state is not complete")
+    fingerprint = typed(value.get("fingerprint"), str, "the fingerprint")
+    states = unpack_states(value, arrays, len(estimator.certificates_), lengths(), names)
+    estimator._state = (fingerprint, states)
+
+
+def typed(value: Any, kind: type, what: str) -> Any:
+    if type(value) is not kind:
+        raise ModelFileError(f"{what} should be of type {kind.__name__}, but is {shown(value)}")
+    return value
+
+
+def numbers(value: Any, kinds: Mapping[str, type], what: str) -> dict[str, Any]:
+    """A dictionary with exactly these keys, and values of these types."""
+    if typed(value, dict, what).keys() != kinds.keys():
+        raise ModelFileError(f"{what} has the keys {shown(list(value))}, but needs {shown(list(kinds))}")
+    return {name: typed(value[name], kind, f"{what}: {name}") for name, kind in kinds.items()}
+
+
+def _slices(lengths: np.ndarray, total: int) -> list[slice]:
+    """Consecutive parts of the given lengths that make up the total."""
+    ends = list(accumulate(lengths.tolist(), initial=0))
+    if lengths.min() < 0 or ends[-1] != total:
+        raise ModelFileError(f"the lengths {shown(lengths.tolist())} do not add up to {total}")
+    return [slice(start, stop) for start, stop in pairwise(ends)]

@@ -1,0 +1,111 @@
+"""What a linear model stores: a classifier, a ranking, or a score that is cut into classes."""
+
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.errors import ModelFileError
+from softmargin.estimators.stored.common import (
+    Arrays,
+    Part,
+    Values,
+    pack_outcome,
+    pack_state,
+    typed,
+    unpack_outcome,
+    unpack_state,
+)
+from softmargin.io.record import DUAL, MARGIN_DUAL, TRACE, ModelRecord
+
+_SCORE_ARRAYS = ("coef_", "thresholds_", "classes_", "feature_names_in_")
+
+
+def _pack_linear(estimator: Any, values: Values, arrays: Arrays) -> None:
+    for name in ("coef_", "intercept_", "classes_", "feature_names_in_"):
+        if hasattr(estimator, name):
+            arrays[name] = getattr(estimator, name)
+
+
+def _unpack_linear(estimator: Any, record: ModelRecord) -> None:
+    for name in ("coef_", "intercept_", "classes_", "feature_names_in_"):
+        if name in record.arrays:
+            setattr(estimator, name, record.arrays[name])
+    estimator.n_features_in_ = estimator.coef_.shape[1]
+
+
+def _pack_score(estimator: Any, values: Values, arrays: Arrays) -> None:
+    arrays |= {name: getattr(estimator, name) for name in _SCORE_ARRAYS if hasattr(estimator, name)}
+
+
+def _unpack_score(estimator: Any, record: ModelRecord) -> None:
+    for name in _SCORE_ARRAYS:
+        if name in record.arrays:
+            setattr(estimator, name, record.arrays[name])
+    thresholds = record.arrays.get("thresholds_", np.zeros(1))
+    if np.isnan(thresholds).any() or not (thresholds[:-1] <= thresholds[1:]).all():
+        raise ModelFileError("the thresholds between the classes do not ascend")
+    estimator.n_features_in_ = estimator.coef_.size
+
+
+def _pack_linear_training(estimator: Any, values: Values, arrays: Arrays) -> None:
+    if not hasattr(estimator, "status_"):
+        return  # imported: another program trained it
+    pack_outcome(estimator, values, arrays)
+    values["n_iter_"] = estimator.n_iter_
+    arrays["dual_"] = estimator.dual_.reshape(len(estimator.dual_), -1)
+
+
+def _unpack_linear_training(estimator: Any, record: ModelRecord) -> None:
+    if unpack_outcome(estimator, record, {"n_iter_"}, DUAL | TRACE):
+        estimator.n_iter_ = typed(record.values["n_iter_"], int, "n_iter_")
+        dual = record.arrays["dual_"]
+        estimator.dual_ = dual if dual.shape[1] > 1 else dual[:, 0]
+
+
+def _pack_rank_training(estimator: Any, values: Values, arrays: Arrays) -> None:
+    if hasattr(estimator, "status_"):
+        pack_outcome(estimator, values, arrays)
+        values["n_iter_"] = estimator.n_iter_
+        values["n_pairs_"] = estimator.n_pairs_
+
+
+def _unpack_rank_training(estimator: Any, record: ModelRecord) -> None:
+    if unpack_outcome(estimator, record, {"n_iter_", "n_pairs_"}, TRACE):
+        estimator.n_iter_ = typed(record.values["n_iter_"], int, "n_iter_")
+        estimator.n_pairs_ = typed(record.values["n_pairs_"], float, "n_pairs_")
+
+
+def _pack_ordinal_training(estimator: Any, values: Values, arrays: Arrays) -> None:
+    if hasattr(estimator, "status_"):
+        pack_outcome(estimator, values, arrays)
+        values["n_iter_"] = estimator.n_iter_
+        if estimator.dual_ is not None:
+            arrays["dual_"] = estimator.dual_
+
+
+def _unpack_ordinal_training(estimator: Any, record: ModelRecord) -> None:
+    expected = TRACE | MARGIN_DUAL if "dual_" in record.arrays else TRACE
+    if unpack_outcome(estimator, record, {"n_iter_"}, expected):
+        estimator.n_iter_ = typed(record.values["n_iter_"], int, "n_iter_")
+        estimator.dual_ = record.arrays.get("dual_")
+
+
+def _unpack_linear_state(estimator: Any, record: ModelRecord) -> None:
+    def lengths() -> dict[str, int]:
+        n_weights = estimator.n_features_in_ + (estimator.intercept == "penalised")
+        return {"rows": len(estimator.dual_), "weights": n_weights}
+
+    unpack_state(estimator, record, lengths, ("PlaneState", "SubgradientState"))
+
+
+def _unpack_score_state(estimator: Any, record: ModelRecord) -> None:
+    unpack_state(estimator, record, lambda: {"weights": estimator.n_features_in_}, ("RankingState", "OrdinalState"))
+
+
+LINEAR = Part(_pack_linear, _unpack_linear)
+LINEAR_TRAINING = Part(_pack_linear_training, _unpack_linear_training)
+LINEAR_STATE = Part(pack_state, _unpack_linear_state)
+SCORE = Part(_pack_score, _unpack_score)
+RANK_TRAINING = Part(_pack_rank_training, _unpack_rank_training)
+ORDINAL_TRAINING = Part(_pack_ordinal_training, _unpack_ordinal_training)
+SCORE_STATE = Part(pack_state, _unpack_score_state)
