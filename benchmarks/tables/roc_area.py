@@ -9,7 +9,7 @@ from benchmarks import record
 from benchmarks.datasets.ranking_problems import RankingProblem
 from benchmarks.tables import _paper, _perf
 
-GRID = tuple(10.0**k for k in range(-2, 7))  # C on the mean loss
+GRID = tuple(10.0**k for k in range(7))  # C on the mean loss
 TOL = 1e-5  # at small C all weights zero are within 1e-3 of the optimum, and put nothing in order
 TRAIN_ROWS = 100_000  # at most
 NAMES = ("a9a", "w8a", "ccat", "c11", "bio", "covertype 1")
@@ -27,7 +27,10 @@ COLUMNS = {
     "grid_seconds": ("all C, seconds", ".1f"),
     "certified_gap": ("certified gap", ".1e"),
 }
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "bio: nearly all pairs are in order either way. Smaller C than 1 were tried: for the ROC area on bio 1 stays the "
+    "best, and for the hinge on c11 all weights zero are then within the tolerance.",
+)
 
 
 def main() -> None:
