@@ -16,6 +16,7 @@ from softmargin.core.threads import Cancel, one_blas_thread
 from softmargin.data.convert import as_rows
 from softmargin.estimators import validation
 from softmargin.estimators.build_kernel import KernelSetting, Pair
+from softmargin.estimators.fitting import warn_unless_done
 from softmargin.estimators.kernel_choice import kernel_of
 from softmargin.estimators.kernel_scoring import one_against_one
 from softmargin.estimators.live import Live, known_result
@@ -181,7 +182,7 @@ class IncrementalMixin:
             self._keep_training(live.training)
         if cancel.is_set:
             raise KeyboardInterrupt
-        self._warn_unless_done(stop, stacklevel=4)
+        warn_unless_done(self, stop, stacklevel=3)
         return self
 
     @contextmanager

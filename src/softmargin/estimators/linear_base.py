@@ -1,8 +1,6 @@
 """What every estimator over the rows themselves does in `fit`: threads, interrupts, progress, callbacks, continuing."""
 
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,20 +8,18 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softmargin.core.progress import ProgressLine
-from softmargin.core.result import Certificate, Result, WeightStart
-from softmargin.core.status import Status
+from softmargin.core.result import WeightStart
 from softmargin.core.stopping import Stop
-from softmargin.core.threads import Cancel, Workers, one_blas_thread, thread_count
+from softmargin.core.threads import thread_count
 from softmargin.core.trace import Observer
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.build import Candidate, fingerprint, solve_all
 from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin
+from softmargin.estimators.fitting import fitting, keep_outcome, keep_state, progress_lines, warn_unless_done
 from softmargin.estimators.persistence import SaveMixin
 from softmargin.estimators.settings import Setting
-from softmargin.estimators.warnings import ConvergenceWarning
 from softmargin.solvers.base import Solver
 from softmargin.solvers.cutting_plane.state import PlaneState
 from softmargin.solvers.subgradient.state import SubgradientState
@@ -79,17 +75,9 @@ class LinearBase(SaveMixin, CallbackSupportMixin, BaseEstimator):
 
     def _run(self, job: Job, X: Any, y: Any, **metadata: Any) -> None:
         """Solve, and store all that a fit leaves behind. `fit` itself calls it: a warning names the caller's line."""
-        stop, n_threads = job.stop, job.n_threads
         bridge = CallbackBridge.of(self, X, y, metadata, len(job.targets), self.max_iter)
-        cancel = Cancel()
-        with ExitStack() as stack:
-            stack.enter_context(cancel.on_interrupt())
-            stack.enter_context(one_blas_thread())
-            workers = Workers(n_threads)
-            stack.callback(workers.close)
-            lines = self._progress_lines(job)
-            for line in lines:
-                stack.callback(line.close)  # whatever happens, the terminal is left as it was
+        lines = progress_lines(self.verbose, job.titles, job.stop)
+        with fitting(job.n_threads, lines) as (cancel, workers):
             rows = as_rows(X, workers)
             starts = self._starts(job, rows)
 
@@ -105,16 +93,17 @@ class LinearBase(SaveMixin, CallbackSupportMixin, BaseEstimator):
                 job.setting,
                 rows,
                 job.targets,
-                stop,
-                n_threads,
+                job.stop,
+                job.n_threads,
                 starts=starts,
                 cancel=cancel,
                 observers=observers,
             )
             final = job.found([result.solution for result in results])
             self._set(final)
-            self._store(results)
-            self._keep_state(results, rows, job)
+            keep_outcome(self, results)
+            self.n_iter_ = max(result.counts["iterations"] for result in results)
+            keep_state(self, results, lambda: fingerprint(rows, job.targets, job.setting))
             for line, result in zip(lines, results, strict=False):
                 line.close(str(result.status))
 
@@ -122,35 +111,11 @@ class LinearBase(SaveMixin, CallbackSupportMixin, BaseEstimator):
             bridge.close(final)
         if cancel.is_set:
             raise KeyboardInterrupt
-        if not self.status_.reached_goal and self.status_ is not Status.STOPPED:
-            warnings.warn(_convergence_message(self, stop), ConvergenceWarning, stacklevel=FRAMES_TO_CALLER + 1)
+        warn_unless_done(self, job.stop, FRAMES_TO_CALLER + 1)
 
     def _set(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():
             setattr(self, name, value)
-
-    def _progress_lines(self, job: Job) -> list[ProgressLine]:
-        if not self.verbose:
-            return []
-        goal = job.stop.tol if job.stop.rule == "relative_gap" else None
-        return [ProgressLine(title, goal, alone=len(job.titles) == 1) for title in job.titles]
-
-    def _store(self, results: list[Result]) -> None:
-        self.certificates_ = [result.certificate for result in results]
-        self.certificate_ = Certificate.combine(self.certificates_)
-        self.status_ = Status.worst(result.status for result in results)
-        self.n_iter_ = max(result.counts["iterations"] for result in results)
-        self.seconds_ = {name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds}
-        self.trace_: Any = [result.trace for result in results]
-        if len(results) == 1:
-            [self.trace_] = self.trace_
-
-    def _keep_state(self, results: list[Result], rows: Rows, job: Job) -> None:
-        """What `warm_start` continues from: kept when it is asked for, or when the fit ended early."""
-        if self.warm_start or not self.status_.reached_goal:
-            self._state = (fingerprint(rows, job.targets, job.setting), [result.state for result in results])
-        elif hasattr(self, "_state"):
-            del self._state
 
     def _starts(self, job: Job, rows: Rows) -> Sequence[Any] | None:
         if not self.warm_start or not hasattr(self, "coef_"):
@@ -173,22 +138,3 @@ def _n_rows(state: Any) -> int | None:
         case SubgradientState():
             return state.best_f.size
     return None
-
-
-def _convergence_message(estimator: Any, stop: Stop) -> str:
-    """What was reached, what it bounds, and what to change."""
-    gap = estimator.certificate_.relative_gap
-    goal = f"tol={stop.tol:g}" if stop.rule == "relative_gap" else f"tol={stop.tol:g} is for the rule {stop.rule!r}"
-    advice = {
-        Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
-        Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
-        Status.BUDGET: "use solver='ocas', which is exact, or give the solver more passes (softmargin.SGD(epochs=100))",
-        Status.STALLED: "raise tol, or scale the features",
-        Status.UNCONFIRMED: "raise tol, or scale the features",
-    }[estimator.status_]
-    return (
-        f"{estimator.status_} The relative duality gap is {gap:.2g} ({goal}): the objective is at most "
-        f"{100 * max(gap, 0.0):.3g} % of its value above the optimum. To get closer, {advice}; "
-        "warm_start=True and another fit continue from here. Features on similar scales (StandardScaler, MaxAbsScaler) "
-        "need fewer iterations."
-    )

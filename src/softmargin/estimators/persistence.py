@@ -1,8 +1,8 @@
 """Models to files and back: `save` for every estimator, and `load`.
 
 A model is stored part by part. Each part has a function that puts what the estimator holds into values and arrays, and
-one that takes it out of a record again (`stored/`); `PLANS` says which parts an estimator has. What a file may hold, with
-types and shapes, is in `io/record.py`.
+one that takes it out of a record again (`stored/`); `PLANS` says which parts an estimator has. What a file may hold,
+with types and shapes, is in `io/record.py`.
 """
 
 import os

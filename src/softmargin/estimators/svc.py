@@ -1,7 +1,6 @@
 """The kernel support vector classifier."""
 
 import warnings
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.core.progress import ProgressLine
-from softmargin.core.result import Certificate, DualStart, Result, Solution
-from softmargin.core.status import Status
+from softmargin.core.result import DualStart, Result, Solution
 from softmargin.core.stopping import Stop
-from softmargin.core.threads import Cancel, Workers, one_blas_thread, thread_count
+from softmargin.core.threads import thread_count
 from softmargin.core.trace import Observer
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
@@ -28,13 +25,13 @@ from softmargin.estimators.build_kernel import (
     solve_pairs,
 )
 from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin, with_callbacks
+from softmargin.estimators.fitting import fitting, keep_outcome, keep_state, progress_lines, warn_unless_done
 from softmargin.estimators.incremental import IncrementalMixin, given_classes, keeps_training
 from softmargin.estimators.kernel_choice import checked_kernel, kernel_of
 from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
 from softmargin.estimators.persistence import SaveMixin
 from softmargin.estimators.scoring import labels_from_scores
 from softmargin.estimators.training_rows import Training
-from softmargin.estimators.warnings import ConvergenceWarning
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.dual_state import DualState
 
@@ -236,15 +233,9 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         validation.finite_scale(C, [pair.signed_weights for pair in pairs])
 
         bridge = CallbackBridge.of(self, X, y, {"sample_weight": sample_weight}, len(pairs), self.max_iter)
-        cancel = Cancel()
-        with ExitStack() as stack:
-            stack.enter_context(cancel.on_interrupt())
-            stack.enter_context(one_blas_thread())
-            workers = Workers(n_threads)
-            stack.callback(workers.close)
-            lines = self._progress_lines(classes, pairs, stop)
-            for line in lines:
-                stack.callback(line.close)
+        versus = [f" {classes[pair.first]} against {classes[pair.second]}" for pair in pairs]
+        lines = progress_lines(self.verbose, [f"SVC{names}" for names in versus] if len(pairs) > 1 else ["SVC"], stop)
+        with fitting(n_threads, lines) as (cancel, workers):
             rows = as_rows(X, workers)
             kernel = checked_kernel(self, rows, base)
             if kernel is None:
@@ -292,7 +283,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
             self._drop_training()
             if keeps_training(solver) or self.warm_start:
                 self._keep_training(Training(X, codes, base, np.arange(codes.size), codes.size))
-            self._keep_state(results, rows, pairs, setting)
+            keep_state(self, results, lambda: kernel_fingerprint(rows, pairs, setting, float(self.tol)))
             for line, result in zip(lines, results, strict=False):
                 line.close(str(result.status))
 
@@ -300,7 +291,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
             bridge.close(final)
         if cancel.is_set:
             raise KeyboardInterrupt
-        self._warn_unless_done(stop, FRAMES_TO_CALLER + 2)
+        warn_unless_done(self, stop, FRAMES_TO_CALLER + 1)
         return self
 
     def _adopt(
@@ -325,10 +316,6 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         self.shape_fit_ = (rows.n_rows, rows.n_cols)
         self._store(results, pairs, C)
         return final
-
-    def _warn_unless_done(self, stop: Stop, stacklevel: int) -> None:
-        if not self.status_.reached_goal and self.status_ is not Status.STOPPED:
-            warnings.warn(_convergence_message(self, stop), ConvergenceWarning, stacklevel=stacklevel)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -385,37 +372,15 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
     def _dual_variables(self, n_rows: int, pairs: list[Pair]) -> list[np.ndarray]:
         return dual_variables(self, n_rows, pairs)
 
-    def _progress_lines(self, classes: np.ndarray, pairs: list[Pair], stop: Stop) -> list[ProgressLine]:
-        if not self.verbose:
-            return []
-        several = len(pairs) > 1
-        titles = [f"SVC {classes[p.first]} against {classes[p.second]}" if several else "SVC" for p in pairs]
-        goal = stop.tol if stop.rule == "relative_gap" else None
-        return [ProgressLine(title, goal, alone=not several) for title in titles]
-
     def _store(self, results: list[Result], pairs: list[Pair], C: float) -> None:
-        self.certificates_ = [result.certificate for result in results]
-        self.certificate_ = Certificate.combine(self.certificates_)
-        self.status_ = Status.worst(result.status for result in results)
+        keep_outcome(self, results)
         self.fit_status_ = 0 if self.status_.reached_goal else 1
         self.n_iter_ = np.array([result.counts["iterations"] for result in results], dtype=np.int32)
         self.counts_ = {name: sum(result.counts[name] for result in results) for name in results[0].counts}
-        self.seconds_ = {name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds}
-        self.trace_: Any = [result.trace for result in results]
-        if len(results) == 1:
-            self.trace_ = self.trace_[0]
         alphas = [result.solution.alpha for result in results]
         bounded = [alpha >= C * np.abs(pair.signed_weights) for alpha, pair in zip(alphas, pairs, strict=True)]
         self.n_bounded_ = np.array([at.sum() for at in bounded], dtype=np.int32)
         self.n_free_ = np.array([np.count_nonzero(alpha) for alpha in alphas], dtype=np.int32) - self.n_bounded_
-
-    def _keep_state(self, results: list[Result], rows: Rows, pairs: list[Pair], setting: KernelSetting) -> None:
-        """What `warm_start` continues from: kept when it is asked for, or when the fit ended early."""
-        if self.warm_start or not self.status_.reached_goal:
-            fingerprint = kernel_fingerprint(rows, pairs, setting, float(self.tol))
-            self._state = (fingerprint, [result.state for result in results])
-        elif hasattr(self, "_state"):
-            del self._state
 
     def _starts(self, rows: Rows, pairs: list[Pair], setting: KernelSetting, classes: np.ndarray) -> list[Any] | None:
         if not self.warm_start or not hasattr(self, "dual_coef_") or not np.array_equal(self.classes_, classes):
@@ -495,26 +460,3 @@ def dual_variables(estimator: Any, n_rows: int, pairs: list[Pair]) -> list[np.nd
         own = pair.signed_weights < 0 if len(pairs) == 1 else pair.signed_weights > 0
         found.append(np.where(own, coefficients[pair.second - 1, pair.index], coefficients[pair.first, pair.index]))
     return found
-
-
-def _convergence_message(estimator: SVC, stop: Stop) -> str:
-    """What was reached, what it bounds, and what to change."""
-    certificate = estimator.certificate_
-    advice = {
-        Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
-        Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
-        Status.STALLED: "raise tol, scale the features, or lower C",
-        Status.UNCONFIRMED: "raise tol, scale the features, or lower C",
-    }[estimator.status_]
-    if stop.rule == "kkt":
-        reached = f"The KKT violation is {certificate.kkt_violation:.2g} (tol={stop.tol:g})."
-    else:
-        gap = certificate.relative_gap
-        reached = (
-            f"The relative duality gap is {gap:.2g} (tol={stop.tol:g}): the objective is at most "
-            f"{100 * max(gap, 0.0):.3g} % of its value above the optimum."
-        )
-    return (
-        f"{estimator.status_} {reached} To get closer, {advice}; warm_start=True and another fit continue from here. "
-        "Features on similar scales (StandardScaler) need fewer iterations."
-    )

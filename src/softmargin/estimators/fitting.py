@@ -1,0 +1,81 @@
+"""What is around the solve of every fit: threads, interrupts, progress lines, and what a fit leaves behind."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from softmargin.core.progress import ProgressLine
+from softmargin.core.result import Certificate, Result
+from softmargin.core.status import Status
+from softmargin.core.stopping import Stop
+from softmargin.core.threads import Cancel, Workers, one_blas_thread
+from softmargin.estimators.warnings import ConvergenceWarning
+
+
+def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[ProgressLine]:
+    """A line for each sub-problem, if they are wanted."""
+    goal = stop.tol if stop.rule == "relative_gap" else None
+    return [ProgressLine(title, goal, alone=len(titles) == 1) for title in titles] if verbose else []
+
+
+@contextmanager
+def fitting(n_threads: int, lines: Sequence[ProgressLine]) -> Iterator[tuple[Cancel, Workers]]:
+    """Interrupts are caught, BLAS has one thread, and whatever happens the terminal is left as it was."""
+    cancel = Cancel()
+    with ExitStack() as stack:
+        stack.enter_context(cancel.on_interrupt())
+        stack.enter_context(one_blas_thread())
+        workers = Workers(n_threads)
+        stack.callback(workers.close)
+        for line in lines:
+            stack.callback(line.close)
+        yield cancel, workers
+
+
+def keep_outcome(estimator: Any, results: Sequence[Result]) -> None:
+    """How it ended, with which proof, over all sub-problems."""
+    estimator.certificates_ = [result.certificate for result in results]
+    estimator.certificate_ = Certificate.combine(estimator.certificates_)
+    estimator.status_ = Status.worst(result.status for result in results)
+    estimator.seconds_ = {name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds}
+    traces = [result.trace for result in results]
+    estimator.trace_ = traces if len(traces) > 1 else traces[0]
+
+
+def keep_state(estimator: Any, results: Sequence[Result], fingerprint: Callable[[], str]) -> None:
+    """What `warm_start` continues from: kept when it is asked for, or when the fit ended early."""
+    if estimator.warm_start or not estimator.status_.reached_goal:
+        estimator._state = (fingerprint(), [result.state for result in results])
+    elif hasattr(estimator, "_state"):
+        del estimator._state
+
+
+def warn_unless_done(estimator: Any, stop: Stop, stacklevel: int) -> None:
+    """Once, with what was reached, what it bounds, and what to change; `stacklevel` is the caller's."""
+    if estimator.status_.reached_goal or estimator.status_ is Status.STOPPED:
+        return
+    remedy = {
+        Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
+        Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
+        Status.BUDGET: "use solver='ocas', which is exact, or give the solver more passes (softmargin.SGD(epochs=100))",
+        Status.STALLED: "raise tol, scale the features, or lower C",
+        Status.UNCONFIRMED: "raise tol, scale the features, or lower C",
+    }[estimator.status_]
+    message = (
+        f"{estimator.status_} {_reached(estimator.certificate_, stop)} To get closer, {remedy}; warm_start=True and "
+        "another fit continue from here. Features on similar scales (StandardScaler, MaxAbsScaler) need fewer "
+        "iterations."
+    )
+    warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
+
+
+def _reached(certificate: Certificate, stop: Stop) -> str:
+    if stop.rule == "kkt":
+        return f"The KKT violation is {certificate.kkt_violation:.2g} (tol={stop.tol:g})."
+    gap = certificate.relative_gap
+    goal = f"tol={stop.tol:g}" if stop.rule == "relative_gap" else f"tol={stop.tol:g} is for the rule {stop.rule!r}"
+    return (
+        f"The relative duality gap is {gap:.2g} ({goal}): the objective is at most {100 * max(gap, 0.0):.3g} % of its "
+        "value above the optimum."
+    )
