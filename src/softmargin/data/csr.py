@@ -6,39 +6,17 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Flat, Products, Rows
+from softmargin.data.rows import Flat, FlatRows, Products, Rows
 
 
-class CSRRows:
+class CSRRows(FlatRows):
     """A canonical CSR matrix (sorted, no duplicates) with int32 or int64 indices; nothing is copied."""
 
     def __init__(self, matrix: Any, workers: Workers | None = None, products: Products | None = None) -> None:
+        n_rows, n_cols = map(int, matrix.shape)
+        flat = Flat(matrix.data, matrix.indices, matrix.indptr, n_rows, n_cols, False)
+        super().__init__(workers, products or Products(flat))
         self._matrix = matrix
-        self._workers = workers or Workers(1)
-        self._products = products or Products(
-            Flat(matrix.data, matrix.indices, matrix.indptr, int(matrix.shape[0]), int(matrix.shape[1]), False)
-        )
-
-    @property
-    def n_rows(self) -> int:
-        return self._matrix.shape[0]
-
-    @property
-    def n_cols(self) -> int:
-        return self._matrix.shape[1]
-
-    @property
-    def flat(self) -> Flat:
-        return self._products.flat
-
-    def dot(self, w: np.ndarray) -> np.ndarray:
-        return self._products.dot(w, self._workers)
-
-    def t_dot(self, v: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
-        return self._products.t_dot(v, before, self._workers)
-
-    def sq_norms(self) -> np.ndarray:
-        return self._products.sq_norms(self._workers)
 
     def take(self, index: np.ndarray | slice) -> "CSRRows":
         return CSRRows(self._matrix[index], self._workers)

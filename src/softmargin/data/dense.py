@@ -6,39 +6,17 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.threads import Workers
-from softmargin.data.rows import BLOCK_VALUES, Flat, Products, Rows
+from softmargin.data.rows import BLOCK_VALUES, Flat, FlatRows, Products, Rows
 
 _NO_INDICES = np.empty(0, dtype=np.int32)
 
 
-class DenseRows:
+class DenseRows(FlatRows):
     """A contiguous 2-D array (either order, any real type); nothing is copied."""
 
     def __init__(self, array: np.ndarray, workers: Workers | None = None, products: Products | None = None) -> None:
+        super().__init__(workers, products or Products(_flatten(array)))
         self._array = array
-        self._workers = workers or Workers(1)
-        self._products = products or Products(_flatten(array))
-
-    @property
-    def n_rows(self) -> int:
-        return self._array.shape[0]
-
-    @property
-    def n_cols(self) -> int:
-        return self._array.shape[1]
-
-    @property
-    def flat(self) -> Flat:
-        return self._products.flat
-
-    def dot(self, w: np.ndarray) -> np.ndarray:
-        return self._products.dot(w, self._workers)
-
-    def t_dot(self, v: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
-        return self._products.t_dot(v, before, self._workers)
-
-    def sq_norms(self) -> np.ndarray:
-        return self._products.sq_norms(self._workers)
 
     def take(self, index: np.ndarray | slice) -> "DenseRows":
         return DenseRows(np.ascontiguousarray(self._array[index]), self._workers)
@@ -49,10 +27,7 @@ class DenseRows:
     def cross(self, other: Rows) -> np.ndarray:
         right = other.native()
         out = np.empty((self.n_rows, other.n_rows))
-        for (
-            where,
-            part,
-        ) in self.blocks():  # a float32 block becomes float64 for a moment, the whole never does
+        for where, part in self.blocks():  # a float32 block becomes float64 for a moment, the whole never does
             out[where] = (right @ np.asarray(part.native().T, dtype=np.float64)).T
         return out
 

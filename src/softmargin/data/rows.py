@@ -158,3 +158,32 @@ class Products:
         out = np.empty(self.flat.n_rows)
         workers.map(lambda lo, hi: _kernels.sq_norms(*self.flat, lo, hi, out), self.row_blocks)
         return out
+
+
+class FlatRows:
+    """The half of `Rows` that is the same for every storage: what `Products` computes on a team of threads."""
+
+    def __init__(self, workers: Workers | None, products: Products) -> None:
+        self._workers = workers or Workers(1)
+        self._products = products
+
+    @property
+    def flat(self) -> Flat:
+        return self._products.flat
+
+    @property
+    def n_rows(self) -> int:
+        return self.flat.n_rows
+
+    @property
+    def n_cols(self) -> int:
+        return self.flat.n_cols
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        return self._products.dot(w, self._workers)
+
+    def t_dot(self, v: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+        return self._products.t_dot(v, before, self._workers)
+
+    def sq_norms(self) -> np.ndarray:
+        return self._products.sq_norms(self._workers)
