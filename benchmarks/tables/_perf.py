@@ -8,14 +8,14 @@ pairs, and its epsilon bounds by how much the mean loss may exceed the slack of 
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks import plots
+from benchmarks import plots, record
 from benchmarks.datasets import load
 from benchmarks.datasets.ranking_problems import RankingProblem, load_ranking, tiny_ranking
 from benchmarks.solvers import paper, ranking
@@ -177,6 +177,35 @@ def line(
 def exponent(x: np.ndarray, y: np.ndarray) -> float:
     """The least-squares slope in log-log; nan for fewer than three points."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0]) if x.size > 2 else np.nan
+
+
+def draw(
+    table: record.Table,
+    measure: Callable[[record.Table], None],
+    notes: Callable[[list[dict[str, Any]]], list[str]],
+    remarks: Sequence[str],
+    axis: tuple[str, str],
+    slopes: Mapping[str, float],
+) -> None:
+    """The table of a sweep along `axis` (a column, and its name), and its picture."""
+    _paper.produce(table, measure, notes, remarks)
+    png = picture(table.rows, *axis, slopes)
+    if _paper.writes(table.args):
+        plots.write(_paper.folder(table.args) / f"{table.name}.png", png)
+
+
+def growth(rows: list[dict[str, Any]], x: str, sign: float = 1.0) -> tuple[dict, dict]:
+    """Exponents of seconds and of iterations along x (with sign -1: along 1 / x), by problem and solver."""
+    seconds, counts = (
+        {(k, s): {name: sign * e for name, e in exponents(rows, k, s, x, y).items()} for k in PROBLEMS for s in SOLVERS}
+        for y in ("seconds", "iterations")
+    )
+    return seconds, counts
+
+
+def told(what: str, found: Mapping[tuple[str, str], dict[str, float]]) -> str:
+    """Exponents as a note."""
+    return f"{what}: " + "; ".join(f"{k} by {s}: {listed(values)}" for (k, s), values in found.items()) + "."
 
 
 def exponents(rows: list[dict[str, Any]], kind: str, solver: str, x: str, y: str) -> dict[str, float]:

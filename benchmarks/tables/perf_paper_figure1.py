@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import plots, record
+from benchmarks import record
 from benchmarks.tables import _paper, _perf
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)  # and all rows
@@ -20,10 +20,7 @@ def main() -> None:
     args = _perf.options(__doc__, 60.0, _perf.NAMES)
     title = "SVM-perf paper, Figures 1 and 2: time and iterations against rows"
     table = record.Table("perf_paper_figure1", title, _perf.SWEEP_COLUMNS, "1", args)
-    _paper.produce(table, _measure, _notes, REMARKS)
-    png = _perf.picture(table.rows, "n_rows", "rows", SLOPES)
-    if _paper.writes(args):
-        plots.write(_paper.folder(args) / f"{table.name}.png", png)
+    _perf.draw(table, _measure, _notes, REMARKS, ("n_rows", "rows"), SLOPES)
 
 
 def _measure(table: record.Table) -> None:
@@ -34,19 +31,12 @@ def _measure(table: record.Table) -> None:
 
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
-    seconds, counts = (
-        {(k, s): _perf.exponents(rows, k, s, "n_rows", y) for k in _perf.PROBLEMS for s in _perf.SOLVERS}
-        for y in ("seconds", "iterations")
-    )
+    seconds, counts = _perf.growth(rows, "n_rows")
     classification, ordinal = seconds["classification", "CPA"], seconds["ordinal", "CPA"]
     return [
         "![time and iterations against rows](perf_paper_figure1.png)",
-        "exponents e of seconds ~ n^e, by least squares in log-log: "
-        + "; ".join(f"{k} by {s}: {_perf.listed(values)}" for (k, s), values in seconds.items())
-        + ".",
-        "exponents of the iterations: "
-        + "; ".join(f"{k} by {s}: {_perf.listed(values)}" for (k, s), values in counts.items())
-        + ".",
+        _perf.told("exponents e of seconds ~ n^e, by least squares in log-log", seconds),
+        _perf.told("exponents of the iterations", counts),
         _paper.claim(
             "the time for classification grows no faster than linearly, as about n^0.8 (here: CPA, an exponent below "
             "1.1)",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchmarks import plots, record
+from benchmarks import record
 from benchmarks.tables import _paper, _perf
 
 EPSILONS = (0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4)
@@ -21,10 +21,7 @@ def main() -> None:
     args = _perf.options(__doc__, 30.0, _perf.NAMES)
     title = "SVM-perf paper, Figures 5 and 6: iterations and time against epsilon"
     table = record.Table("perf_paper_figure5", title, _perf.SWEEP_COLUMNS, "1", args)
-    _paper.produce(table, _measure, _notes, REMARKS)
-    png = _perf.picture(table.rows, "epsilon", "epsilon", SLOPES)
-    if _paper.writes(args):
-        plots.write(_paper.folder(args) / f"{table.name}.png", png)
+    _perf.draw(table, _measure, _notes, REMARKS, ("epsilon", "epsilon"), SLOPES)
 
 
 def _measure(table: record.Table) -> None:
@@ -35,22 +32,11 @@ def _measure(table: record.Table) -> None:
 
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
-    seconds, counts = (
-        {
-            (k, s): {name: -e for name, e in _perf.exponents(rows, k, s, "epsilon", y).items()}
-            for k in _perf.PROBLEMS
-            for s in _perf.SOLVERS
-        }
-        for y in ("seconds", "iterations")
-    )
+    seconds, counts = _perf.growth(rows, "epsilon", -1.0)
     return [
         "![iterations and time against epsilon](perf_paper_figure5.png)",
-        "exponents e of iterations ~ (1 / epsilon)^e, by least squares in log-log: "
-        + "; ".join(f"{k} by {s}: {_perf.listed(values)}" for (k, s), values in counts.items())
-        + ".",
-        "exponents of the seconds: "
-        + "; ".join(f"{k} by {s}: {_perf.listed(values)}" for (k, s), values in seconds.items())
-        + ".",
+        _perf.told("exponents e of iterations ~ (1 / epsilon)^e, by least squares in log-log", counts),
+        _perf.told("exponents of the seconds", seconds),
         _paper.claim(
             "the iterations grow as (1 / epsilon)^0.3, far below the 2 of the bound (here: CPA for classification, an "
             "exponent from 0.2 to 0.45)",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchmarks import plots, record
+from benchmarks import record
 from benchmarks.tables import _paper, _perf
 
 GRID = (100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0)
@@ -18,10 +18,7 @@ def main() -> None:
     args = _perf.options(__doc__, 20.0, _perf.NAMES)
     title = "SVM-perf paper, Figures 8 and 9: iterations and time against C"
     table = record.Table("perf_paper_figure8", title, _perf.SWEEP_COLUMNS, "1", args)
-    _paper.produce(table, _measure, _notes, REMARKS)
-    png = _perf.picture(table.rows, "C", "C", SLOPES)
-    if _paper.writes(args):
-        plots.write(_paper.folder(args) / f"{table.name}.png", png)
+    _perf.draw(table, _measure, _notes, REMARKS, ("C", "C"), SLOPES)
 
 
 def _measure(table: record.Table) -> None:
@@ -32,19 +29,12 @@ def _measure(table: record.Table) -> None:
 
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
-    seconds, counts = (
-        {(k, s): _perf.exponents(rows, k, s, "C", y) for k in _perf.PROBLEMS for s in _perf.SOLVERS}
-        for y in ("seconds", "iterations")
-    )
+    seconds, counts = _perf.growth(rows, "C")
     both = {f"{name} ({k})": e for k in _perf.PROBLEMS for name, e in counts[k, "CPA"].items()}
     return [
         "![iterations and time against C](perf_paper_figure8.png)",
-        "exponents e of iterations ~ C^e, by least squares in log-log: "
-        + "; ".join(f"{k} by {s}: {_perf.listed(values)}" for (k, s), values in counts.items())
-        + ".",
-        "exponents of the seconds: "
-        + "; ".join(f"{k} by {s}: {_perf.listed(values)}" for (k, s), values in seconds.items())
-        + ".",
+        _perf.told("exponents e of iterations ~ C^e, by least squares in log-log", counts),
+        _perf.told("exponents of the seconds", seconds),
         _paper.claim(
             "the iterations grow as the root of C for classification, and similarly for ordinal regression, far below "
             "the 1 of the bound (here: CPA, an exponent from 0.3 to 0.65)",
