@@ -28,7 +28,7 @@ COLUMNS = {
 }
 REMARKS: tuple[str, ...] = (
     "letter and abalone_p5_100, with and without 20 MB: the rows of their 200 to 350 free variables nearly fit into 20 "
-    "MB, and kernel values of 10 or 16 features cost little; the two times are within a tenth of each other.",
+    "MB, and kernel values of 10 or 16 features cost little, so that on some both times are the same.",
     "abalone_4_100, adult_100_1 and adult_200_1: nearly all support vectors are at C, which blocks of variables "
     "find in few rounds; the paper's SVM-light changed a few variables at a time.",
     "letter and ocr: the paper's SVM-QP lost where it had to compute rows again for a few pivots from zero. Here "
