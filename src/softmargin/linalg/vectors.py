@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-BLOCK = 1 << 13
+BLOCK = 1 << 16
 
 
 def _blocks(n: int) -> list[tuple[int, int]]:
