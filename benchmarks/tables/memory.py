@@ -107,7 +107,7 @@ def _add(table, problem: Problem, intercept: str, seen: dict, shape: tuple[int, 
 
 def _copied(problem: Problem) -> int:
     """Bytes of the indices where the solver sees renumbered ones."""
-    from softmargin.data.convert import MANY_COLUMNS, MANY_ENTRIES
+    from softmargin.data.columns import MANY_COLUMNS, MANY_ENTRIES
 
     is_wide = problem.storage == "csr" and problem.X.shape[1] >= MANY_COLUMNS and problem.X.nnz >= MANY_ENTRIES
     return problem.X.indices.nbytes if is_wide else 0

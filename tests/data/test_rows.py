@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers
-from softmargin.data import convert
 from softmargin.data import rows as rows_module
 from softmargin.data.convert import as_rows
 
@@ -134,39 +133,6 @@ def test_threads_do_not_change_the_bits(shape, sparse, monkeypatch):
     np.testing.assert_array_equal(one.dot(w), many.dot(w))
     np.testing.assert_array_equal(one.t_dot(v), many.t_dot(v))
     np.testing.assert_allclose(one.t_dot(v), X.T @ v, atol=1e-9)
-
-
-def renumbering(X, monkeypatch):
-    monkeypatch.setattr(convert, "MANY_COLUMNS", 10)
-    monkeypatch.setattr(convert, "MANY_ENTRIES", 10)
-    return convert.by_frequency(as_rows(X))
-
-
-@pytest.mark.parametrize("index_type", [np.int32, np.int64])
-def test_columns_by_frequency(index_type, monkeypatch):
-    X = sp.random(60, 500, density=0.02, format="csr", random_state=0)
-    X.indices, X.indptr = X.indices.astype(index_type), X.indptr.astype(index_type)
-    X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
-    inner, number = renumbering(X, monkeypatch)
-    assert sorted(number) == list(range(500))
-    np.testing.assert_array_equal(inner.native().toarray()[:, number], X.toarray())
-    counts = np.diff(X.tocsc().indptr)
-    order = np.argsort(number)
-    levels = [int(count).bit_length() for count in counts[order]]
-    assert levels == sorted(levels, reverse=True)
-    met = {column: at for at, column in reversed(list(enumerate(X.indices.tolist())))}
-    for level in set(levels) - {0}:
-        at = [met[column] for column in order[np.array(levels) == level].tolist()]
-        assert at == sorted(at)
-
-
-def test_columns_stay_where_products_are_quick_already(monkeypatch):
-    X = sp.random(60, 500, density=0.02, format="csr", random_state=0)
-    rows = as_rows(X)
-    assert convert.by_frequency(rows) == (rows, None)
-    dense = as_rows(X.toarray())
-    assert renumbering(X.toarray(), monkeypatch)[1] is None
-    assert convert.by_frequency(dense) == (dense, None)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

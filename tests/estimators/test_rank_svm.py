@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from softmargin import CPA, OCAS, SGD, ConvergenceWarning, LinearSVC, RankSVM, SoftmarginError, Status, certify
-from softmargin.data import convert
+from softmargin.data import columns
 from softmargin.metrics import roc_area, swapped_pairs
 
 TOL = 1e-6
@@ -178,8 +178,8 @@ class TestTwins:
         X, y, qid = wide_graded
         X = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
         plain = RankSVM(10.0, tol=1e-8).fit(X, y, qid)
-        monkeypatch.setattr(convert, "MANY_COLUMNS", 2)
-        monkeypatch.setattr(convert, "MANY_ENTRIES", 2)
+        monkeypatch.setattr(columns, "MANY_COLUMNS", 2)
+        monkeypatch.setattr(columns, "MANY_ENTRIES", 2)
         model = RankSVM(10.0, tol=1e-8).fit(X, y, qid)
         assert same_optimum(model.certificate_, plain.certificate_)
         np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-3)

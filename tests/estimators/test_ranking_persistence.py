@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from softmargin import CPA, OCAS, ModelFileError, OrdinalSVC, RankSVM, SoftmarginError, certify, load
-from softmargin.data import convert
+from softmargin.data import columns
 from softmargin.io.model_file import read_model, write_model
 
 MODELS = [
@@ -144,8 +144,8 @@ def test_infinite_thresholds(data, path):
 def test_renumbered_columns(model, path, monkeypatch):
     X, y = make_data(40, 90)
     X = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
-    monkeypatch.setattr(convert, "MANY_COLUMNS", 2)
-    monkeypatch.setattr(convert, "MANY_ENTRIES", 2)
+    monkeypatch.setattr(columns, "MANY_COLUMNS", 2)
+    monkeypatch.setattr(columns, "MANY_ENTRIES", 2)
     model.set_params(max_iter=4, warm_start=True).fit(X, y)
     found = saved_and_loaded(model, path, include_training_state=True)
     for part in (model, found):

@@ -208,27 +208,6 @@ def _row(values, d, i):
     return values[i * d : (i + 1) * d]
 
 
-@compiled
-def count_columns(indices, counts):
-    """counts[j] += the number of entries in column j."""
-    for p in range(np.uint64(indices.size)):
-        counts[np.uint64(indices[p])] += 1
-
-
-@compiled
-def renumber(indices, level, next_number, number, out):
-    """out[p] = the new number of column indices[p]; number[j] >= 0 once column j has one.
-
-    A column that is met for the first time gets the next number of its level.
-    """
-    for p in range(np.uint64(indices.size)):
-        j = np.uint64(indices[p])
-        if number[j] < 0:
-            number[j] = next_number[level[j]]
-            next_number[level[j]] += 1
-        out[p] = number[j]
-
-
 @compiled(sums=True)
 def _sq_norms_csr(values, indptr, lo, hi, out):
     for i in range(lo, hi):

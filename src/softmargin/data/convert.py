@@ -13,8 +13,6 @@ from softmargin.data.rows import Rows
 
 # Rows with so many columns, of whose entries less than such a share is not zero in a sample of so many rows.
 THIN_COLUMNS, THIN_SHARE, THIN_SAMPLE = 64, 0.2, 1000
-# Weights of more columns than this do not stay in the innermost caches; with more entries than this that matters.
-MANY_COLUMNS, MANY_ENTRIES = 1 << 15, 1 << 20
 
 
 def as_rows(X: Any, workers: Workers | None = None) -> Rows:
@@ -47,31 +45,6 @@ def thinned(rows: Rows, workers: Workers | None = None) -> Rows:
         return rows
     parts = [sp.csr_array(part.native()) for _, part in rows.blocks()]
     return CSRRows(_canonical_csr(sp.vstack(parts, format="csr")), workers)
-
-
-def by_frequency(rows: Rows, workers: Workers | None = None) -> tuple[Rows, np.ndarray | None]:
-    """Sparse rows with columns renumbered, and the new number of each old column (None: rows as they were).
-
-    Products with sparse rows of many columns spend their time on waiting for entries of a vector that are far apart.
-    Columns that are used about equally often (within a factor of two) get neighbouring numbers, the most used first,
-    in the order in which they are met. Values are shared; the indices are a copy.
-    """
-    flat = rows.flat
-    if not flat.indptr.size or rows.n_cols < MANY_COLUMNS or flat.values.size < MANY_ENTRIES:
-        return rows, None
-    from softmargin.data import _kernels
-
-    counts = np.zeros(rows.n_cols, dtype=np.int64)
-    _kernels.count_columns(flat.indices, counts)
-    level = 64 - np.frexp(counts)[1]  # falls with every doubling; columns without entries come last
-    next_number = np.cumsum(np.bincount(level, minlength=65)) - np.bincount(level, minlength=65)
-    number = np.full(rows.n_cols, -1, dtype=flat.indices.dtype)
-    indices = np.empty_like(flat.indices)
-    _kernels.renumber(flat.indices, level, next_number, number, indices)
-    unused = np.flatnonzero(number < 0)
-    number[unused] = np.arange(rows.n_cols - unused.size, rows.n_cols)
-    matrix = type(rows.native())((flat.values, indices, flat.indptr), shape=(rows.n_rows, rows.n_cols), copy=False)
-    return CSRRows(matrix, workers), number
 
 
 def _canonical_csr(X: Any) -> Any:

@@ -14,16 +14,17 @@ from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
 from softmargin.core.trace import Clock, Observer
-from softmargin.data.convert import by_frequency
+from softmargin.data.columns import Columns
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.settings import Setting
 from softmargin.solvers.base import Solver, run
 from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
+from softmargin.solvers.cutting_plane.state import PlaneState
 from softmargin.solvers.subgradient.pegasos import Pegasos
 from softmargin.solvers.subgradient.sgd import SGD
-from softmargin.solvers.subgradient.state import SubgradientSolver
+from softmargin.solvers.subgradient.state import SubgradientSolver, SubgradientState
 
 PLANE_SOLVERS: dict[str, Callable[[], Solver]] = {"auto": OCAS, "ocas": OCAS, "cpa": CPA}
 LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {**PLANE_SOLVERS, "pegasos": Pegasos, "sgd": SGD}
@@ -65,7 +66,7 @@ def _named_solver(solver: Any, choices: dict[str, Callable[[], Solver]]) -> Solv
 def solve_all(
     solver: Solver,
     setting: Setting,
-    rows: Rows,
+    columns: Columns,
     targets: Sequence[Any],
     stop: Stop,
     n_threads: int,
@@ -76,7 +77,8 @@ def solve_all(
 ) -> list[Result]:
     """One result for each of `targets` (what the setting makes a sub-problem of) over one copy of the rows.
 
-    Observers are made for each sub-problem, given how a state becomes a solution.
+    States among the starts are of the columns that the solver sees, and so are those that results keep. Observers are
+    made for each sub-problem, given how a state becomes a solution.
     Threads go to sub-problems first, then to rows. `stop.max_seconds` is for all of them together. After an interrupt
     every sub-problem ends at its next row block with status INTERRUPTED; the caller raises it again.
     """
@@ -84,10 +86,14 @@ def solve_all(
     n_outer = min(n_threads, n_tasks)
     cancel = cancel or Cancel()
     clock = Clock()
-    inner, number = by_frequency(rows)
 
     def outer(solution: Solution) -> Solution:
-        return solution if number is None else replace(solution, w=solution.w[number])
+        return replace(solution, w=columns.outer(solution.w))
+
+    def resumed(problem: Any, start: Any) -> Any:
+        if isinstance(start, WeightStart):
+            return WeightStart(columns.start(start.w))
+        return setting.resumed(problem, start) if _fits(problem, start) else None
 
     def solve(k: int) -> Result:
         limit = stop
@@ -95,15 +101,15 @@ def solve_all(
             rounds = -(-(n_tasks - k) // n_outer)  # sub-problems begin in order
             limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / rounds)
         workers = Workers(max(1, n_threads // n_outer))
-        problem = setting.problem(inner, targets[k], workers)
-        judge = setting.judge(rows, targets[k], workers)
+        problem = setting.problem(columns.inner, targets[k], workers)
+        judge = setting.judge(columns.rows, targets[k], workers)
         try:
             result = run(
                 solver,
                 problem,
                 limit,
                 lambda solution: judge(outer(solution)),
-                start=None if starts is None else setting.resumed(problem, _renumbered(starts[k], number)),
+                start=None if starts is None else resumed(problem, starts[k]),
                 observers=observers(k, lambda state: outer(solver.solution(problem, state))),
                 workers=workers,
                 cancel=cancel,
@@ -128,13 +134,17 @@ def solve_all(
             return [future.result() for future in futures]
 
 
-def _renumbered(start: Any, number: np.ndarray | None) -> Any:
-    """A start with its weights in the order of the renumbered columns; states are in that order already."""
-    if number is None or not isinstance(start, WeightStart):
-        return start
-    w = start.w.copy()  # the weight of a penalised intercept stays at the end
-    w[number] = start.w[: number.size]
-    return WeightStart(w)
+def _fits(problem: Any, state: Any) -> bool:
+    """Whether a state can be one of this problem: one from a file may be of other data than its fingerprint says.
+
+    A state of another kind is its solver's own affair, and no file has brought it.
+    """
+    match state:
+        case PlaneState():
+            return state.planes.shape == (problem.n_outputs, problem.n_weights)
+        case SubgradientState():
+            return (state.best_f.size, state.w.size) == (problem.n_outputs, problem.n_weights)
+    return True
 
 
 def fingerprint(rows: Rows, targets: Sequence[Any], setting: Setting) -> str:

@@ -12,6 +12,7 @@ from softmargin.core.result import WeightStart
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import thread_count
 from softmargin.core.trace import Observer
+from softmargin.data.columns import Columns
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
@@ -21,8 +22,6 @@ from softmargin.estimators.fitting import fitting, keep_outcome, keep_state, pro
 from softmargin.estimators.persistence import SaveMixin
 from softmargin.estimators.settings import Setting
 from softmargin.solvers.base import Solver
-from softmargin.solvers.cutting_plane.state import PlaneState
-from softmargin.solvers.subgradient.state import SubgradientState
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class LinearBase(SaveMixin, CallbackSupportMixin, BaseEstimator):
             results = solve_all(
                 job.solver,
                 job.setting,
-                rows,
+                Columns.of(rows),
                 job.targets,
                 job.stop,
                 job.n_threads,
@@ -123,18 +122,6 @@ class LinearBase(SaveMixin, CallbackSupportMixin, BaseEstimator):
         if hasattr(self, "_state"):
             key, states = self._state
             fits = isinstance(states[0], getattr(job.solver, "state_type", object))
-            # A state from a file may belong to other data than its fingerprint says.
-            fits = fits and _n_rows(states[0]) in (None, rows.n_rows)
             if fits and key == fingerprint(rows, job.targets, job.setting):
                 return states
         return self._weight_starts(job, rows.n_cols)
-
-
-def _n_rows(state: Any) -> int | None:
-    """Of the data that a state belongs to; None if that is a solver's own affair, and no file has brought it."""
-    match state:
-        case PlaneState():
-            return state.best.f.size
-        case SubgradientState():
-            return state.best_f.size
-    return None

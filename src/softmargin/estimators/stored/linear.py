@@ -91,15 +91,11 @@ def _unpack_ordinal_training(estimator: Any, record: ModelRecord) -> None:
 
 
 def _unpack_linear_state(estimator: Any, record: ModelRecord) -> None:
-    def lengths() -> dict[str, int]:
-        n_weights = estimator.n_features_in_ + (estimator.intercept == "penalised")
-        return {"rows": len(estimator.dual_), "weights": n_weights}
-
-    unpack_state(estimator, record, lengths, ("PlaneState", "SubgradientState"))
+    unpack_state(estimator, record, lambda: {"rows": len(estimator.dual_)}, ("PlaneState", "SubgradientState"))
 
 
 def _unpack_score_state(estimator: Any, record: ModelRecord) -> None:
-    unpack_state(estimator, record, lambda: {"weights": estimator.n_features_in_}, ("RankingState", "OrdinalState"))
+    unpack_state(estimator, record, dict, ("RankingState", "OrdinalState"))
 
 
 LINEAR = Part(_pack_linear, _unpack_linear)

@@ -14,7 +14,7 @@ coefficients only, a = a_last + X'(c - c_last): rows that did not change sides a
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -87,6 +87,12 @@ class Planes:
 
     def __len__(self) -> int:
         return len(self.witnesses)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(outputs, weights) of the problem that the planes belong to; there must be a plane."""
+        latest = cast(_Latest, self._latest)
+        return latest.c.size, latest.slope.size
 
     @property
     def gram(self) -> np.ndarray:

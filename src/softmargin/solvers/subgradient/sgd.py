@@ -23,7 +23,8 @@ Departs from the programs: they visit the rows in the order of the file, svmasgd
 scales the step by s_i / mean(s); t0 is at least 1; skip is at most the number of rows, and counts on from epoch to
 epoch; the best point of those measured after each epoch is returned, not the last one. A free intercept takes the steps
 of w times svmsgd2's factor, half the greatest mean |x_j| of a feature, is not averaged, and the best intercept replaces
-it in the end. What is said about features and entries is measured on about 1000 rows.
+it in the end. What is said about features and entries is measured on about 1000 rows, of the columns that are given:
+those of wide sparse data may be merged ones.
 """
 
 from dataclasses import dataclass
