@@ -167,13 +167,13 @@ def test_cutting_planes_find_the_optimum_of_all_pairs(solver, C, average):
 
 def test_real_targets_and_wide_data():
     rng = np.random.default_rng(0)
-    wide, y = rng.standard_normal((30, 50)), rng.standard_normal(30)
+    wide, y = rng.standard_normal((30, 70)), rng.standard_normal(30)
     ranking = Ranking(as_rows(wide), Pairs(y), 0.5)
     result = solve(ranking)
     table = pair_table(y, np.zeros(30), np.ones(30))
     assert result.status == Status.OPTIMAL
     assert result.certificate.primal == pytest.approx(optimum_of_pairs(0.5, True, table, wide), rel=1e-5)
-    assert result.state.planes.witnesses[0].c is not None  # n < d: needed in every iteration
+    assert result.state.planes.witnesses[0].c is not None  # 2 n < d: needed in every iteration
 
 
 def test_weight_two_is_a_row_twice():

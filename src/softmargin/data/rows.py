@@ -16,12 +16,12 @@ from softmargin.core.threads import Workers
 # A block is small enough that an interrupt waits for milliseconds, large enough that calling it costs nothing; data of
 # a few such blocks are cut finer, so that the threads end together.
 BLOCK_VALUES = 1 << 20
-FINE_VALUES = 1 << 18
+FINE_VALUES = 1 << 17
 FINE_BLOCKS = 32
 # Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
 MAX_PARTIAL_SUMS = 16
-# Extra memory allowed for them, as a share of the data; two there may always be.
-EXTRA_MEMORY = 0.1
+# Their share of the data: clearing and adding them up must not take longer than the product. Two there may always be.
+PARTIAL_SHARE = 0.04
 _ZEROS = np.empty(0)  # what compiled code takes for a vector of zeros
 
 
@@ -114,7 +114,7 @@ class Products:
     def groups(self) -> list[list[tuple[int, int]]]:
         """The row blocks in one to MAX_PARTIAL_SUMS groups, one partial sum of X'v each."""
         flat = self.flat
-        affordable = int(EXTRA_MEMORY * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_cols, 1)))
+        affordable = int(PARTIAL_SHARE * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_cols, 1)))
         n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), max(2, affordable)))
         return [[tuple(b) for b in part] for part in np.array_split(np.array(self.row_blocks), n_groups)]
 

@@ -18,7 +18,7 @@ from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.estimators.settings import LastStep
 from softmargin.io.record import CODES, STATES, check_axes
 from softmargin.problems import hinge, ordinal, ranking
-from softmargin.problems.base import Hint
+from softmargin.problems.base import Hint, is_wide
 from softmargin.solvers.cutting_plane import planes as plane_store
 from softmargin.solvers.cutting_plane.planes import Planes
 from softmargin.solvers.cutting_plane.state import PlaneState
@@ -207,7 +207,7 @@ class _StoredPlanes(ABC):
 
     def planes(self) -> Planes:
         (count, width), (n_rows,), (n_weights,) = self.vectors.shape, self.latest.c.shape, self.latest.slope.shape
-        as_outputs = n_rows < n_weights
+        as_outputs = is_wide(n_rows, n_weights)
         good = (
             1 <= count <= self.capacity <= max(plane_store.FIRST_CAPACITY, 2 * count)
             and width == (n_rows if as_outputs else n_weights)

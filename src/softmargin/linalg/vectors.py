@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 BLOCK = 1 << 16
+LONG = 1 << 13  # from here on it pays to leave rows out
 
 
 def _blocks(n: int) -> list[tuple[int, int]]:
@@ -24,11 +25,11 @@ def rows_times(A: np.ndarray, x: np.ndarray, workers: Any) -> np.ndarray:
 
 
 def combine_rows(weights: np.ndarray, A: np.ndarray, workers: Any) -> np.ndarray:
-    """sum_k weights_k A_k for a few long rows: each range of columns is one job."""
-    out = np.empty(A.shape[1])
+    """sum_k weights_k A_k for a few rows; of long ones those with weight 0 are not read."""
+    if A.shape[1] < LONG:
+        return weights @ A
+    from softmargin.linalg import _vectors
 
-    def block(lo: int, hi: int) -> None:
-        out[lo:hi] = weights @ A[:, lo:hi]
-
-    workers.map(block, _blocks(A.shape[1]))
+    out, used = np.empty(A.shape[1]), np.flatnonzero(weights)
+    workers.map(lambda lo, hi: _vectors.combine(weights, used, A, lo, hi, out), _blocks(A.shape[1]))
     return out

@@ -60,6 +60,14 @@ class LineMinimum:
     hint: Any = None
 
 
+def is_wide(n_outputs: int, n_weights: int) -> bool:
+    """Whether cutting planes are kept as outputs, because vectors of weights would take more than twice the memory.
+
+    Where they are about as long, weights are quicker: they need no sums over witnesses.
+    """
+    return 2 * n_outputs < n_weights
+
+
 class RiskProblem(Protocol):
     """min over w of 1/2 |w|^2 + C R(w), with R >= 0 convex and a function of the outputs f = X w alone."""
 

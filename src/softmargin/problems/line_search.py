@@ -70,7 +70,8 @@ def minimise_along(
     n = f.size
     sample = None
     if n > 4 * SAMPLE_ROWS:
-        f_few, df_few, v_few = sampled(f, df, v, size=SAMPLE_ROWS)
+        size = min(max(n // 64, SAMPLE_ROWS // 4), SAMPLE_ROWS)
+        f_few, df_few, v_few = sampled(f, df, v, size=size)
         q = v_few * df_few
         with np.errstate(over="ignore"):
             t = np.divide(np.sign(v_few) - f_few, df_few, out=np.full(q.size, inf), where=q != 0.0)
@@ -80,7 +81,7 @@ def minimise_along(
     for deviations in widening(sample is not None):
         wide = (0.0, inf)
         if sample is not None and deviations < inf:
-            wide = bracket(*sample, 0.0, C * n / SAMPLE_ROWS, B0, A0, deviations, 0.0, inf)
+            wide = bracket(*sample, 0.0, C * n / sample[0].size, B0, A0, deviations, 0.0, inf)
         lo = min(lo, wide[0]) if left_fails else lo
         hi = max(hi, wide[1]) if right_fails else hi
         t, q, (sum_q,) = scan(_hinge.scan_steps, (f, df, v), (lo, hi), np.float64, workers)

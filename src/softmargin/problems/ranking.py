@@ -31,7 +31,7 @@ from softmargin.core.result import PlaneSolution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Rows
 from softmargin.linalg.counting import Pairs
-from softmargin.problems.base import LineMinimum, Pattern
+from softmargin.problems.base import LineMinimum, Pattern, is_wide
 from softmargin.problems.bracketing import Probe, search
 
 # Relative, of the bracket. On a9a and w8a a tenth of it saves no iteration and costs a fifth more counts.
@@ -105,8 +105,8 @@ class Ranking:
         scores = f.astype(np.float32) if np.abs(f).max() <= _SINGLE_UP_TO else f
         net, total = self.pairs.count(self.pairs.take(scores), workers=self.workers)
         c = self.pairs.spread(-self.unit * net)
-        is_wide = self.n_outputs < self.n_weights
-        return Pattern(c, self.unit * total, Witness(scores, c if is_wide else None))
+        kept = c if is_wide(self.n_outputs, self.n_weights) else None
+        return Pattern(c, self.unit * total, Witness(scores, kept))
 
     def follow(
         self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float

@@ -7,7 +7,7 @@ product with X and one with X' for every plane:
     outputs   keep u = X a (length n); a itself is forgotten. <a_i, a_j> = <c_i, u_j>, the outputs of a point are
               -sum gamma_j u_j, and w is formed once at the end as X'x with x = -sum gamma_j c_j.
 
-The second is for wide data (n < d): 300 planes of 1.8 million features would be 4 GB, of 20,000 outputs 48 MB.
+The second is for wide data (2 n < d): 300 planes of 1.8 million features would be 4 GB, of 20,000 outputs 48 MB.
 
 Neighbouring planes differ in few rows, so the product with X' is taken of the difference to the last plane's
 coefficients only, a = a_last + X'(c - c_last): rows that did not change sides are not touched.
@@ -20,7 +20,7 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.linalg import vectors
-from softmargin.problems.base import Hint, Pattern, RiskProblem
+from softmargin.problems.base import Hint, Pattern, RiskProblem, is_wide
 
 FIRST_CAPACITY = 64
 # A slope is computed afresh when more than this share of the plane's rows changed, and at the latest after this many
@@ -81,7 +81,7 @@ class Planes:
 
     @classmethod
     def empty(cls, problem: RiskProblem) -> "Planes":
-        as_outputs = problem.n_outputs < problem.n_weights
+        as_outputs = is_wide(problem.n_outputs, problem.n_weights)
         width = problem.n_outputs if as_outputs else problem.n_weights
         return cls(_Store(FIRST_CAPACITY, width), (), as_outputs)
 
