@@ -64,8 +64,8 @@ def main() -> None:
                 _add(table, problem, intercept, _measure(folder, intercept, iterations), shape, size)
     table.finish(
         "allowed: 1.15 x data + planes (each a float64 vector of the shorter side of X and a bit a row, and "
-        f"their Gram matrix) + {VECTORS_N} float64 vectors of length n + {VECTORS_D} of length d + the indices once "
-        "more for wide sparse data, whose columns are renumbered (20news; docs/design/003).",
+        f"their Gram matrix) + {VECTORS_N} float64 vectors of length n + {VECTORS_D} of length d + for wide sparse "
+        "data the rows with other columns that the solver sees (20news; docs/design/003).",
         "baseline: after imports and fits on tiny data, so that the compiler's memory is not counted. "
         f"tol = 0 and max_iter = {iterations}: the planes keep growing; two threads.",
         "limit: for the whole process, interpreter and libraries included (20news: 2 GB with 300 planes).",
@@ -106,11 +106,13 @@ def _add(table, problem: Problem, intercept: str, seen: dict, shape: tuple[int, 
 
 
 def _copied(problem: Problem) -> int:
-    """Bytes of the indices where the solver sees renumbered ones."""
-    from softmargin.data.columns import MANY_COLUMNS, MANY_ENTRIES
+    """Bytes of the rows that the solver sees in place of wide sparse ones, without what both share."""
+    from softmargin.data.columns import Columns
+    from softmargin.data.convert import as_rows
 
-    is_wide = problem.storage == "csr" and problem.X.shape[1] >= MANY_COLUMNS and problem.X.nnz >= MANY_ENTRIES
-    return problem.X.indices.nbytes if is_wide else 0
+    columns = Columns.of(as_rows(problem.X))
+    pairs = zip(columns.inner.flat[:3], columns.rows.flat[:3], strict=True)
+    return sum(inner.nbytes for inner, given in pairs if not np.shares_memory(inner, given))
 
 
 def _write(problem: Problem, folder: Path) -> None:

@@ -67,6 +67,21 @@ def merge(
 
 
 @compiled
+def expand(number, w2, w):
+    """w[j] = w2[number[j]], or 0 where column j has no number."""
+    for j in range(number.size):
+        w[j] = w2[np.uint64(number[j])] if number[j] >= 0 else 0.0
+
+
+@compiled
+def contract(number, w, w2):
+    """w2[number[j]] = w[j]; every number is that of one column, or of merged ones."""
+    for j in range(number.size):
+        if number[j] >= 0:
+            w2[np.uint64(number[j])] = w[j]
+
+
+@compiled
 def spread(values, indices, indptr, positions, bounds, n_parts, values2, indices2, indptr2, w2, w):
     """The weights of merged columns: those of a row are a multiple of its entries."""
     for i in range(n_parts.size):

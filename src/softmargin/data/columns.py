@@ -22,8 +22,8 @@ from softmargin.data.rows import Flat, Rows
 
 # Weights of more columns than this do not stay in the innermost caches; with more entries than this that matters.
 MANY_COLUMNS, MANY_ENTRIES = 1 << 15, 1 << 20
-# Columns are merged where so many float64 vectors, shortened by the columns that go, make up for the copy of the values
-# that is needed then: about as many as a fit holds.
+# Merging needs a copy of the values. Where that is as large as what the columns that go would take in so many float64
+# vectors, about as many as a fit may hold, it is worth its memory.
 VECTORS_HELD = 8
 # A root that the type of the values cannot hold is stored as up to so many entries, whose squares add up to this.
 MAX_PARTS, ROUNDING = 4, 1e-13
@@ -77,10 +77,11 @@ class Columns:
         """Q w: the weights of the columns as they were given."""
         if self.number is None:
             return w
-        out = np.where(self.number >= 0, w[self.number], 0.0)
-        if self.merged is not None:
-            from softmargin.data import _columns
+        from softmargin.data import _columns
 
+        out = np.empty(self.number.size)
+        _columns.expand(self.number, w, out)
+        if self.merged is not None:
             _columns.spread(*_rows_of(self.rows.flat), *self.merged, *_rows_of(self.inner.flat), w, out)
         return out
 
@@ -88,14 +89,13 @@ class Columns:
         """Q'w: weights to start from; more of them than there are columns (a penalised intercept's) stay at the end."""
         if self.number is None:
             return w
-        out = np.zeros(self.inner.n_cols)
-        kept = self.number >= 0
-        out[self.number[kept]] = w[: kept.size][kept]
-        if self.merged is not None:
-            from softmargin.data import _columns
+        from softmargin.data import _columns
 
+        out = np.empty(self.inner.n_cols)
+        _columns.contract(self.number, w, out)
+        if self.merged is not None:
             _columns.gather(*_rows_of(self.rows.flat), *self.merged, *_rows_of(self.inner.flat), w, out)
-        return np.append(out, w[kept.size :])
+        return np.append(out, w[self.number.size :])
 
 
 def _merged(rows: Rows, level: np.ndarray, next_number: np.ndarray, number: np.ndarray) -> Columns:

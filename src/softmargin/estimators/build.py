@@ -153,7 +153,10 @@ def fingerprint(rows: Rows, targets: Sequence[Any], setting: Setting) -> str:
     Any change of an entry changes the product with a fixed vector, unless it drowns in rounding, and then the planes
     do not notice it either.
     """
-    probe = 0.5 + np.modf(np.arange(1, rows.n_cols + 1) * 0.6180339887498949)[0]
+    probe = np.arange(1.0, rows.n_cols + 1)
+    probe *= 0.6180339887498949
+    probe %= 1.0
+    probe += 0.5
     digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.key}".encode())
     digest.update(rows.dot(probe).tobytes())
     for target in targets:
