@@ -21,7 +21,7 @@ FINE_BLOCKS = 32
 # Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
 MAX_PARTIAL_SUMS = 16
 # Their share of the data: clearing and adding them up must not take longer than the product. Two there may always be.
-PARTIAL_SHARE = 0.04
+PARTIAL_SHARE = 0.02
 _ZEROS = np.empty(0)  # what compiled code takes for a vector of zeros
 
 

@@ -15,7 +15,7 @@ def _blocks(n: int) -> list[tuple[int, int]]:
 def rows_times(A: np.ndarray, x: np.ndarray, workers: Any) -> np.ndarray:
     """A x for a few long rows: each chunk of rows is one job."""
     out = np.empty(A.shape[0])
-    chunk = max(1, (1 << 19) // max(A.shape[1], 1))
+    chunk = max(1, (1 << 20) // max(A.shape[1], 1))
 
     def block(lo: int, hi: int) -> None:
         out[lo:hi] = A[lo:hi] @ x
