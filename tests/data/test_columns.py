@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from softmargin.core.errors import Abandoned
 from softmargin.data import columns as columns_module
+from softmargin.data import rows as rows_module
 from softmargin.data.columns import Columns
 from softmargin.data.convert import as_rows
 
@@ -138,3 +140,26 @@ def test_columns_stay_where_products_are_quick_already(of):
     assert columns.start(w) is w
     dense = of(X.toarray(), merging=True)
     assert dense.inner is dense.rows
+
+
+@pytest.mark.parametrize("merging", [False, True])
+def test_block_by_block(merging, of, monkeypatch):
+    X = example()
+    whole = of(X, merging)
+    monkeypatch.setattr(rows_module, "BLOCK_VALUES", 50)
+    checks = []
+    parts = Columns.of(as_rows(X), lambda: checks.append(1))
+    assert len(checks) >= 20
+    np.testing.assert_array_equal(parts.number, whole.number)
+    for part, other in zip(parts.inner.flat, whole.inner.flat, strict=True):
+        np.testing.assert_array_equal(part, other)
+
+
+def test_what_the_check_raises_ends_it(of, monkeypatch):
+    of(example(), merging=True)
+
+    def stop():
+        raise Abandoned
+
+    with pytest.raises(Abandoned):
+        Columns.of(as_rows(example()), stop)

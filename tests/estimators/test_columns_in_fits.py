@@ -64,7 +64,7 @@ def test_it_does(other_columns, monkeypatch):
     X, y = example(60, 300)
     seen = []
     of = Columns.of
-    monkeypatch.setattr(Columns, "of", classmethod(lambda cls, rows: seen.append(of(rows)) or seen[-1]))
+    monkeypatch.setattr(Columns, "of", classmethod(lambda cls, *args: seen.append(of(*args)) or seen[-1]))
     other_columns(True)
     LinearSVC().fit(X, y)
     [columns] = seen
@@ -96,3 +96,16 @@ def test_start_from_weights_alone(other_columns):
     X2.data[0] *= 1.0001
     first = model.fit(X2, y).trace_[0].primal
     assert first == pytest.approx(model.certificate_.primal, rel=1e-3)
+
+
+def test_no_time_for_other_columns(other_columns, monkeypatch):
+    X, y = example(150, 40)
+    other_columns(True)
+    seen = []
+    init = Columns.__init__
+    monkeypatch.setattr(Columns, "__init__", lambda self, *args: seen.append(args) or init(self, *args))
+    with pytest.warns(match="max_seconds"):
+        model = LinearSVC(max_seconds=1e-9).fit(X, y)
+    assert model.status_.name == "MAX_SECONDS"
+    [(rows, inner)] = seen
+    assert inner is rows

@@ -18,6 +18,9 @@ def test_products(n_rows, length, n_threads):
     combined = vectors.combine_rows(weights, A, workers)
     np.testing.assert_allclose(combined, weights @ A, atol=1e-12)
     np.testing.assert_array_equal(combined, vectors.combine_rows(weights, A, Workers(1)))
+    total = A[0].copy()
+    vectors.add_to(total, x, workers)
+    np.testing.assert_array_equal(total, A[0] + x)
 
 
 def test_no_weight_at_all():

@@ -28,9 +28,9 @@ def renumber(indices, level, next_number, number, out):
 
 
 @compiled
-def alone(values, indices, indptr, level, n_alone, squares):
+def alone(values, indices, indptr, level, lo, hi, n_alone, squares):
     """How many columns each row alone uses, and the sum of the squares of its entries there."""
-    for i in range(n_alone.size):
+    for i in range(lo, hi):
         n, total = 0, 0.0
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             if level[np.uint64(indices[p])] == ALONE:
@@ -41,12 +41,26 @@ def alone(values, indices, indptr, level, n_alone, squares):
 
 @compiled
 def merge(
-    values, indices, indptr, positions, bounds, n_parts, parts, level, next_number, number, values2, indices2, indptr2
+    values,
+    indices,
+    indptr,
+    positions,
+    bounds,
+    n_parts,
+    parts,
+    level,
+    lo,
+    hi,
+    next_number,
+    number,
+    values2,
+    indices2,
+    indptr2,
 ):
-    """Rows with renumbered columns; where n_parts[i] > 0, `parts` instead of the columns that row i alone uses."""
+    """Rows lo to hi with renumbered columns; where n_parts[i] > 0, `parts` for the columns that row i alone uses."""
     one = np.uint64(1)
-    q = np.uint64(0)
-    for i in range(n_parts.size):
+    q = np.uint64(indptr2[lo])
+    for i in range(lo, hi):
         m = np.uint64(bounds[i])
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = np.uint64(indices[p])
@@ -82,7 +96,7 @@ def contract(number, w, w2):
 
 
 @compiled
-def spread(values, indices, indptr, positions, bounds, n_parts, values2, indices2, indptr2, w2, w):
+def spread(values, indices, positions, bounds, n_parts, values2, indices2, indptr2, w2, w):
     """The weights of merged columns: those of a row are a multiple of its entries."""
     for i in range(n_parts.size):
         total = squares = 0.0
@@ -95,7 +109,7 @@ def spread(values, indices, indptr, positions, bounds, n_parts, values2, indices
 
 
 @compiled
-def gather(values, indices, indptr, positions, bounds, n_parts, values2, indices2, indptr2, w, w2):
+def gather(values, indices, positions, bounds, n_parts, values2, indices2, indptr2, w, w2):
     """The part of w along the merged entries of each row."""
     for i in range(n_parts.size):
         total = squares = 0.0

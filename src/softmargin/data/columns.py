@@ -12,20 +12,21 @@ outputs, and a start w becomes w~ = Q'w, which has the same outputs and no large
   most used first, in the order in which they are met.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from softmargin.data.csr import CSRRows
-from softmargin.data.rows import Flat, Rows
+from softmargin.data.rows import Flat, Products, Rows
 
 # Weights of more columns than this do not stay in the innermost caches; with more entries than this that matters.
 MANY_COLUMNS, MANY_ENTRIES = 1 << 15, 1 << 20
 # Merging needs a copy of the values. Where that is as large as what the columns that go would take in so many float64
 # vectors, about as many as a fit may hold, it is worth its memory.
 VECTORS_HELD = 8
-# A root that the type of the values cannot hold is stored as up to so many entries, whose squares add up to this.
+# A root that the type of the values cannot hold is stored as up to so many entries, whose squares add up this exactly.
 MAX_PARTS, ROUNDING = 4, 1e-13
 # Sums of squares beyond these have lost digits, or will.
 SMALLEST, LARGEST = 1e-250, 1e250
@@ -53,14 +54,17 @@ class Columns:
     merged: _Merged | None = None
 
     @classmethod
-    def of(cls, rows: Rows) -> "Columns":
+    def of(cls, rows: Rows, check: Callable[[], None] = lambda: None) -> "Columns":
+        """Columns for these rows; `check` is called between blocks of them, and what it raises ends the work."""
         flat = rows.flat
         if not flat.indptr.size or rows.n_cols < MANY_COLUMNS or flat.values.size < MANY_ENTRIES:
             return cls(rows, rows)
         from softmargin.data import _columns
 
+        blocks = _Blocks(flat, check)
         counts = np.zeros(rows.n_cols, dtype=np.int64)
-        _columns.count(flat.indices, counts)
+        for _, part in blocks:
+            _columns.count(flat.indices[part], counts)
         level = (64 - np.frexp(counts)[1]).astype(np.uint8)  # falls with every doubling
         n_of_level = np.bincount(level, minlength=65)
         del counts
@@ -68,9 +72,10 @@ class Columns:
         number = np.full(rows.n_cols, -1, dtype=flat.indices.dtype)
         n_alone = int(n_of_level[ALONE])
         if 8 * VECTORS_HELD * n_alone >= flat.values.itemsize * (flat.values.size - n_alone):
-            return _merged(rows, level, next_number, number)
+            return _merged(rows, blocks, level, next_number, number)
         indices = np.empty_like(flat.indices)
-        _columns.renumber(flat.indices, level, next_number, number, indices)
+        for _, part in blocks:
+            _columns.renumber(flat.indices[part], level, next_number, number, indices[part])
         return cls(rows, _csr_rows(rows, flat.values, indices, flat.indptr, int(next_number[ALONE])), number)
 
     def outer(self, w: np.ndarray) -> np.ndarray:
@@ -82,7 +87,7 @@ class Columns:
         out = np.empty(self.number.size)
         _columns.expand(self.number, w, out)
         if self.merged is not None:
-            _columns.spread(*_rows_of(self.rows.flat), *self.merged, *_rows_of(self.inner.flat), w, out)
+            _columns.spread(*_entries(self.rows), *self.merged, *_entries(self.inner), self.inner.flat.indptr, w, out)
         return out
 
     def start(self, w: np.ndarray) -> np.ndarray:
@@ -94,16 +99,30 @@ class Columns:
         out = np.empty(self.inner.n_cols)
         _columns.contract(self.number, w, out)
         if self.merged is not None:
-            _columns.gather(*_rows_of(self.rows.flat), *self.merged, *_rows_of(self.inner.flat), w, out)
+            _columns.gather(*_entries(self.rows), *self.merged, *_entries(self.inner), self.inner.flat.indptr, w, out)
         return np.append(out, w[self.number.size :])
 
 
-def _merged(rows: Rows, level: np.ndarray, next_number: np.ndarray, number: np.ndarray) -> Columns:
+class _Blocks:
+    """The rows in blocks, and where their entries are, with a check before each."""
+
+    def __init__(self, flat: Flat, check: Callable[[], None]) -> None:
+        self._indptr, self._check = flat.indptr, check
+        self._edges = Products(flat).row_blocks
+
+    def __iter__(self) -> Iterator[tuple[slice, slice]]:
+        for lo, hi in self._edges:
+            self._check()
+            yield slice(lo, hi), slice(int(self._indptr[lo]), int(self._indptr[hi]))
+
+
+def _merged(rows: Rows, blocks: _Blocks, level: np.ndarray, next_number: np.ndarray, number: np.ndarray) -> Columns:
     from softmargin.data import _columns
 
     flat, n = rows.flat, rows.n_rows
     n_alone, squares = np.empty(n, dtype=np.int64), np.empty(n)
-    _columns.alone(*_rows_of(flat), level, n_alone, squares)
+    for block, _ in blocks:
+        _columns.alone(*_entries(rows), flat.indptr, level, block.start, block.stop, n_alone, squares)
     parts, n_parts = _roots(squares, flat.values.dtype)
     n_parts[n_parts >= n_alone] = 0  # nothing to gain
     n_gone = np.where(n_parts > 0, n_alone, 0)
@@ -112,7 +131,11 @@ def _merged(rows: Rows, level: np.ndarray, next_number: np.ndarray, number: np.n
     values, indices = np.empty(size, dtype=flat.values.dtype), np.empty(size, dtype=flat.indices.dtype)
     indptr, positions = np.zeros_like(flat.indptr), np.empty(int(bounds[-1]), dtype=flat.indptr.dtype)
     merged = _Merged(positions, bounds, n_parts)
-    _columns.merge(*_rows_of(flat), *merged, parts, level, next_number, number, values, indices, indptr)
+    for block, _ in blocks:
+        at = block.start, block.stop
+        _columns.merge(
+            *_entries(rows), flat.indptr, *merged, parts, level, *at, next_number, number, values, indices, indptr
+        )
     return Columns(rows, _csr_rows(rows, values, indices, indptr, int(next_number[ALONE])), number, merged)
 
 
@@ -138,8 +161,8 @@ def _rounded_down(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.where(near > x, np.nextafter(near, dtype.type(0)), near)
 
 
-def _rows_of(flat: Flat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return flat.values, flat.indices, flat.indptr
+def _entries(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    return rows.flat.values, rows.flat.indices
 
 
 def _csr_rows(rows: Rows, values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_cols: int) -> CSRRows:

@@ -18,6 +18,7 @@ from softmargin.core.threads import Workers
 BLOCK_VALUES = 1 << 20
 FINE_VALUES = 1 << 17
 FINE_BLOCKS = 32
+BLOCK_COLUMNS = 1 << 16
 # Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
 MAX_PARTIAL_SUMS = 16
 # Their share of the data: clearing and adding them up must not take longer than the product. Two there may always be.
@@ -112,11 +113,14 @@ class Products:
 
     @cached_property
     def groups(self) -> list[list[tuple[int, int]]]:
-        """The row blocks in one to MAX_PARTIAL_SUMS groups, one partial sum of X'v each."""
+        """The row blocks in one to MAX_PARTIAL_SUMS groups, one partial sum of X'v each.
+
+        Dealt out in turn: files are often sorted, and then rows to be left out lie side by side.
+        """
         flat = self.flat
         affordable = int(PARTIAL_SHARE * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_cols, 1)))
         n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), max(2, affordable)))
-        return [[tuple(b) for b in part] for part in np.array_split(np.array(self.row_blocks), n_groups)]
+        return [self.row_blocks[k::n_groups] for k in range(n_groups)]
 
     def dot(self, w: np.ndarray, workers: Workers) -> np.ndarray:
         from softmargin.data import _kernels
@@ -141,8 +145,12 @@ class Products:
         total = np.empty(self.flat.n_cols)
         parts = [self._borrowed() for _ in self.groups[1:]]
         workers.map(partial_sum, list(zip(self.groups, [total, *parts], strict=True)))
-        for part in parts:
-            total += part
+
+        def add_up(lo: int, hi: int) -> None:
+            for part in parts:
+                total[lo:hi] += part[lo:hi]
+
+        workers.map(add_up, [(lo, lo + BLOCK_COLUMNS) for lo in range(0, total.size, BLOCK_COLUMNS)] if parts else [])
         self._spare += parts
         return total
 

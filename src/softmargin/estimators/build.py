@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.core.errors import SoftmarginError
+from softmargin.core.errors import Abandoned, SoftmarginError
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
@@ -66,7 +66,7 @@ def _named_solver(solver: Any, choices: dict[str, Callable[[], Solver]]) -> Solv
 def solve_all(
     solver: Solver,
     setting: Setting,
-    columns: Columns,
+    rows: Rows,
     targets: Sequence[Any],
     stop: Stop,
     n_threads: int,
@@ -86,6 +86,7 @@ def solve_all(
     n_outer = min(n_threads, n_tasks)
     cancel = cancel or Cancel()
     clock = Clock()
+    columns = _columns(rows, stop, clock, cancel)
 
     def outer(solution: Solution) -> Solution:
         return replace(solution, w=columns.outer(solution.w))
@@ -102,7 +103,7 @@ def solve_all(
             limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / rounds)
         workers = Workers(max(1, n_threads // n_outer))
         problem = setting.problem(columns.inner, targets[k], workers)
-        judge = setting.judge(columns.rows, targets[k], workers)
+        judge = setting.judge(rows, targets[k], workers)
         try:
             result = run(
                 solver,
@@ -132,6 +133,20 @@ def solve_all(
         except KeyboardInterrupt:
             cancel.set()
             return [future.result() for future in futures]
+
+
+def _columns(rows: Rows, stop: Stop, clock: Clock, cancel: Cancel) -> Columns:
+    """What the solver sees of the rows; these themselves if a limit or an interrupt comes before that is known."""
+
+    def check() -> None:
+        cancel.check()
+        if stop.max_seconds is not None and clock.seconds > stop.max_seconds:
+            raise Abandoned
+
+    try:
+        return Columns.of(rows, check)
+    except Abandoned:
+        return Columns(rows, rows)
 
 
 def _fits(problem: Any, state: Any) -> bool:

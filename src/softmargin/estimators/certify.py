@@ -13,7 +13,6 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, PlaneSolution, Solution
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Workers, one_blas_thread, thread_count
-from softmargin.data.columns import Columns
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
@@ -136,7 +135,7 @@ def _dual_vectors(estimator: Any, setting: LinearSetting, rows: Any, targets: li
         columns = own[:, None] if own.ndim == 1 else own
         return list(columns.T)
     stop = Stop(tol=WITNESS_TOL, max_iter=WITNESS_MAX_ITER)
-    results = solve_all(linear_solver("auto"), setting, Columns.of(rows), targets, stop, n_threads=1)
+    results = solve_all(linear_solver("auto"), setting, rows, targets, stop, n_threads=1)
     return [result.solution.alpha for result in results]
 
 
@@ -193,7 +192,7 @@ def _found(estimator: Any, setting: Setting, target: Any, rows: Rows, primal: fl
     [result] = solve_all(
         plane_solver(estimator.solver),
         setting,
-        Columns.of(rows),
+        rows,
         [target],
         Stop(tol=WITNESS_TOL, max_iter=WITNESS_MAX_ITER),
         n_threads=thread_count(estimator.n_jobs),

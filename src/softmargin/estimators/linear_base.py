@@ -12,7 +12,6 @@ from softmargin.core.result import WeightStart
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import thread_count
 from softmargin.core.trace import Observer
-from softmargin.data.columns import Columns
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
@@ -90,7 +89,7 @@ class LinearBase(SaveMixin, CallbackSupportMixin, BaseEstimator):
             results = solve_all(
                 job.solver,
                 job.setting,
-                Columns.of(rows),
+                rows,
                 job.targets,
                 job.stop,
                 job.n_threads,

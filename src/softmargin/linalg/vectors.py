@@ -12,6 +12,15 @@ def _blocks(n: int) -> list[tuple[int, int]]:
     return [(lo, min(lo + BLOCK, n)) for lo in range(0, n, BLOCK)]
 
 
+def add_to(out: np.ndarray, x: np.ndarray, workers: Any) -> None:
+    """out += x."""
+
+    def block(lo: int, hi: int) -> None:
+        out[lo:hi] += x[lo:hi]
+
+    workers.map(block, _blocks(out.size))
+
+
 def rows_times(A: np.ndarray, x: np.ndarray, workers: Any) -> np.ndarray:
     """A x for a few long rows: each chunk of rows is one job."""
     out = np.empty(A.shape[0])

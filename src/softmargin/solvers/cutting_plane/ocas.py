@@ -64,8 +64,7 @@ class OCAS(CuttingPlaneSolver):
         dual = planes.bound(reduced.gamma, sq_norm)
         A0, B0 = planes.inner(line, line), planes.inner(best, line)
         found = problem.minimise_along(best.f, line.f, A0, B0, best.hint)  # eq. (7)
-        is_short = SHORT_LINE**2 * max(planes.inner(best, best), sq_norm) > A0
-        if is_short and found.k > LONGEST_STEP:
+        if found.k > LONGEST_STEP and SHORT_LINE**2 * max(planes.inner(best, best), sq_norm) > A0:
             found = LineMinimum(LONGEST_STEP, LONGEST_STEP, LONGEST_STEP)
         k_mixed = found.k + self.mixing * (1.0 - found.k)  # eq. (8) along the line, where w_t is at k = 1
         k_mixed = max(k_mixed, found.hi) if found.k <= 1.0 else min(k_mixed, found.lo)

@@ -136,7 +136,7 @@ class Planes:
             n_changed = np.count_nonzero(c[some] != last.c[some])
             if n_changed <= CHANGED_SHARE * np.count_nonzero(c[some] != 0.0):
                 slope = problem.slope(c, last.c)
-                slope += last.slope
+                vectors.add_to(slope, last.slope, problem.workers)
                 return _Latest(c, slope, last.age + 1)
         return _Latest(c, problem.slope(c), 0)
 
