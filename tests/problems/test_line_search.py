@@ -342,7 +342,7 @@ def test_the_free_search_takes_few_probes_and_few_of_them_of_all_rows(monkeypatc
     for A0 in (1e-2, 1.0, 1e2, 1e4):
         rows.clear()
         free.minimise_along(f, df, v, A0, 0.0, 1e-2, SERIAL)
-        on_sample = sum(count == free._REGION_ROWS for count in rows)
+        on_sample = sum(count == 2 * free.SAMPLE_ROWS for count in rows)
         assert on_sample <= 12
         assert len(rows) - on_sample <= 10
         assert sum(count > n / 4 for count in rows) <= 2  # at 0, and the look at what it found

@@ -230,6 +230,46 @@ def zero_piece(t, w, slope, curve, lo, hi):
 
 
 @compiled(sums=True)
+def settle(f, df, v, k, fixed_v, t, some, weights):
+    """The best intercept b at f + k df of a few rows, beside others that are active anyway and whose v add up to fixed_v.
+
+    Breakpoints go to t; `some` and `weights` are workspace. Returns b, the sums of v, v df and v (t - b) over the rows
+    active at b, and how many rows have their breakpoint there.
+    """
+    n = np.uint64(f.size)
+    m = np.uint64(0)
+    slope = -fixed_v
+    for i in range(n):
+        t[i] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k * df[i])
+    for i in range(n):
+        slope -= v[i] if v[i] > 0.0 else 0.0
+    for i in range(n):
+        some[m] = t[i]
+        weights[m] = abs(v[i])
+        m += np.uint64(v[i] != 0.0)
+    lo, hi, slope = zero_piece(some[:m], weights[:m], slope, 0.0, -np.inf, np.inf)
+    if lo == -np.inf and hi == np.inf:
+        b = 0.0
+    elif lo == -np.inf or (slope < 0.0 and hi < np.inf):
+        b = hi
+    elif hi == np.inf or slope > 0.0:
+        b = lo
+    else:
+        b = 0.5 * (lo + hi)
+    sum_v = 0.0
+    sum_vdf = 0.0
+    sum_vt = 0.0
+    ties = 0
+    for i in range(n):
+        x = v[i] if (t[i] > b if v[i] > 0.0 else t[i] < b) else 0.0
+        sum_v += x
+        sum_vdf += x * df[i]
+        sum_vt += x * (t[i] - b)
+        ties += (t[i] == b) & (v[i] != 0.0)
+    return b, sum_v, sum_vdf, sum_vt, ties
+
+
+@compiled(sums=True)
 def active_sums(t, v, df, b):
     """Sums of v, v df and v (t - b) over the rows active at the intercept b."""
     sum_v = 0.0

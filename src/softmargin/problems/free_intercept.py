@@ -45,8 +45,7 @@ from softmargin.problems.breakpoints import (
 
 _CHUNK_ROWS = 1_024  # of compiled code
 _GUESS_WIDTH = 1e-9  # relative; an intercept guessed better than this is confirmed without a sample
-_REGION_ROWS = 2 * SAMPLE_ROWS  # of the sample that gives the region
-_MANY_ROWS = 32 * SAMPLE_ROWS  # from here on the region saves more than it costs
+_MANY_ROWS = 8 * SAMPLE_ROWS  # from here on the region saves more than it costs
 _SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
 _SLOWER = 1.5  # the derivative of G is taken to grow at least so many times slower beyond the zero than before it
 
@@ -219,8 +218,8 @@ def _regions(f: np.ndarray, df: np.ndarray, v: np.ndarray, line: _Line, first: f
     n = f.size
     if n < _MANY_ROWS:
         return
-    f, df, v = sampled(f, df, v, size=_REGION_ROWS)
-    few = _Line(_Intercepts(f, df, v, line.intercepts.workers), line.A0, line.B0, line.C * n / _REGION_ROWS)
+    f, df, v = sampled(f, df, v, size=min(max(n // 16, SAMPLE_ROWS), 2 * SAMPLE_ROWS))
+    few = _Line(_Intercepts(f, df, v, line.intercepts.workers), line.A0, line.B0, line.C * n / f.size)
     few = replace(few, B0=few.B0 + line.probe(0.0).slope - few.probe(0.0).slope)
     k, _, _, known = _search(few, _SAMPLE_WIDTH, first)
     if not 0.0 < k < FARTHEST:
@@ -290,12 +289,36 @@ class _Intercepts:
     def n_rows(self) -> int:
         return self._f.size
 
+    @property
+    def _is_few(self) -> bool:
+        return self.n_rows <= 4 * SAMPLE_ROWS
+
     def best(self, k: float, guess: float | None = None) -> tuple[Hint, float, float]:
         """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k."""
+        if k not in self._found:
+            b, total, risk, sum_vdf = self._best_of_few(k) if self._is_few else self._best_of_many(k, guess)
+            self._last = k, Hint(b, total, k)
+            self._found[k] = self._last[1], risk, sum_vdf
+        return self._found[k]
+
+    def _best_of_few(self, k: float) -> tuple[float, float, float, float]:
+        """The best b, the sum of active v, the risk and the sum of pi_i v_i df_i."""
         from softmargin.problems import _hinge
 
-        if k in self._found:
-            return self._found[k]
+        fixed = self._fixed
+        t, some, weights = np.empty((3, self.n_rows))
+        arguments = self._f, self._df, self._v, k, fixed.v, t, some, weights
+        b, sum_v, sum_vdf, sum_vt, n_ties = _hinge.settle(*arguments)
+        total = sum_v + fixed.v
+        if n_ties > 0:
+            ties = np.flatnonzero((t == b) & (self._v != 0.0))
+            sum_vdf += _tied_slope(self._v[ties], self._df[ties], total)
+        return b, total, sum_vt + (fixed.h - k * fixed.vdf - b * fixed.v), sum_vdf + fixed.vdf
+
+    def _best_of_many(self, k: float, guess: float | None) -> tuple[float, float, float, float]:
+        """The same in few passes over the rows."""
+        from softmargin.problems import _hinge
+
         fixed = self._fixed
         lo, hi = inf, -inf
         left_fails = right_fails = True
@@ -322,15 +345,13 @@ class _Intercepts:
         ties = np.flatnonzero(t == b)
         if ties.size > 0:
             more_vdf += _tied_slope(v[ties], df[ties], total)
-        self._last = k, Hint(b, total, k)
         risk = sum_vt - (b - ref) * sum_v + more_vt + (fixed.h - k * fixed.vdf - b * fixed.v)
-        self._found[k] = self._last[1], risk, sum_vdf + more_vdf + fixed.vdf
-        return self._found[k]
+        return b, total, risk, sum_vdf + more_vdf + fixed.vdf
 
     def brackets(self, k: float, guess: float | None = None) -> Iterator[tuple[tuple[float, float], bool]]:
         """Intervals for b in the order in which to try them, made as they are asked for; True: of the guess."""
         n = self.n_rows
-        is_sampled = n > 4 * SAMPLE_ROWS
+        is_sampled = not self._is_few
         if guess is not None and is_sampled:
             radius = _GUESS_WIDTH * (1.0 + abs(guess))
             yield (guess - radius, guess + radius), True
