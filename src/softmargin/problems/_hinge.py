@@ -231,7 +231,7 @@ def zero_piece(t, w, slope, curve, lo, hi):
 
 @compiled(sums=True)
 def settle(f, df, v, k, fixed_v, t, some, weights):
-    """The best intercept b at f + k df of a few rows, beside others that are active anyway and whose v add up to fixed_v.
+    """The best intercept b at f + k df of a few rows; `fixed_v` is the sum of v over others, which are active anyway.
 
     Breakpoints go to t; `some` and `weights` are workspace. Returns b, the sums of v, v df and v (t - b) over the rows
     active at b, and how many rows have their breakpoint there.
