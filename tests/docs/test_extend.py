@@ -75,6 +75,7 @@ def test_stacked_rows_are_the_joined_matrix():
 
 def test_stacked_rows_give_the_same_bits_on_any_number_of_threads(monkeypatch):
     monkeypatch.setattr("softmargin.data.rows.FINE_VALUES", 40)
+    monkeypatch.setattr("softmargin.data.rows.FEW_VALUES", 0)
     w, v = RNG.standard_normal(9), RNG.standard_normal(57)
     one, two = stacked(), stacked().on(Workers(2))
     np.testing.assert_array_equal(one.dot(w), two.dot(w))

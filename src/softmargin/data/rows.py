@@ -14,9 +14,10 @@ import numpy as np
 from softmargin.core.threads import Workers
 
 # A block is small enough that an interrupt waits for milliseconds, large enough that calling it costs nothing; data of
-# a few such blocks are cut finer, so that the threads end together.
+# a few such blocks are cut finer, so that the threads end together, unless waking a thread would take longer.
 BLOCK_VALUES = 1 << 20
 FINE_VALUES = 1 << 17
+FEW_VALUES = 1 << 19
 FINE_BLOCKS = 32
 BLOCK_COLUMNS = 1 << 16
 # Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
@@ -100,7 +101,8 @@ class Products:
         if flat.n_rows == 0:
             return []
         size = flat.values.size
-        n_blocks = max(-(-size // BLOCK_VALUES), min(FINE_BLOCKS, -(-size // FINE_VALUES)))
+        n_fine = min(FINE_BLOCKS, -(-size // FINE_VALUES)) if size >= FEW_VALUES else 1
+        n_blocks = max(-(-size // BLOCK_VALUES), n_fine)
         n_blocks = max(1, min(flat.n_rows, n_blocks))
         if flat.indptr.size:
             goals = np.linspace(0, flat.values.size, n_blocks + 1)

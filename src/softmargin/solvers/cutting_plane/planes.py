@@ -27,7 +27,7 @@ FIRST_CAPACITY = 64
 # differences, so that rounding errors do not pile up.
 CHANGED_SHARE = 0.5
 MAX_DIFFERENCES = 50
-COUNTED_ROWS = 8192  # at least: the share is judged from every so manieth row
+COUNTED_ROWS = 2048  # at least: the share is judged from every so manieth row
 
 
 @dataclass(frozen=True)
