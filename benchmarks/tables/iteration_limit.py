@@ -43,7 +43,7 @@ COLUMNS = {
 def main() -> None:
     parser = record.options(__doc__)
     parser.add_argument("--only", help="one problem of the list")
-    parser.add_argument("--repeats", type=int, default=3, help="rounds over all cases; of each the median counts")
+    parser.add_argument("--repeats", type=int, default=5, help="rounds over all cases; of each the median counts")
     args = parser.parse_args()
     title = "Time of an OCAS iteration against the time to stream its data"
     table = record.Table("iteration_limit", title, COLUMNS, "as in the table", args)
