@@ -56,11 +56,12 @@ def main() -> None:
                 for threads in (1, 2):
                     row = _row(problem, intercept, threads, rates[threads])
                     found.setdefault((problem.name, problem.form, intercept, threads), []).append(row)
-    for rows in found.values():
-        table.add(**sorted(rows, key=lambda row: row["ratio"])[(len(rows) - 1) // 2])
     rates = {
-        n: np.median([row["rate"] for rows in found.values() for row in rows if row["threads"] == n]) for n in (1, 2)
+        n: float(np.median([row["rate"] for rows in found.values() for row in rows if row["threads"] == n]))
+        for n in (1, 2)
     }
+    for rows in found.values():
+        table.add(**_middle(rows, rates))
     table.finish(
         "memory read: "
         + ", ".join(f"{rate / 1e9:.1f} GB/s with {n} thread(s)" for n, rate in rates.items())
@@ -68,8 +69,8 @@ def main() -> None:
         "mean: over all iterations of a whole fit to a relative gap of 1e-3. Compilation, validation and the judge are "
         "not in it. ratio, 10 to 40: the median of these iterations instead, when more rows change sides from one "
         "plane to the next than later on. The machine's speed changes with the hour, so all problems are measured in "
-        f"turn, {args.repeats} times, each against the memory of that minute; a row is the time with the median ratio.",
-        "bound: (2 x bytes of X + 3 vectors of 8 n bytes) / memory read with as many threads, just before. "
+        f"turn, {args.repeats} times, and a row is the fit with the median time; the JSON file has all of them.",
+        "bound: (2 x bytes of X + 3 vectors of 8 n bytes) / memory read with as many threads, the median above. "
         "ratio: mean / bound; met: at most the target. Below 1: data from the cache, or rows that stay on their "
         "side of the margin from one plane to the next and are not read for the product with the transpose.",
         "with gathers: the bound plus, for both products, what reading a vector at the file's own indices takes beyond "
@@ -126,6 +127,13 @@ def _row(problem: Problem, intercept: str, threads: int, rate: float) -> dict:
     if problem.storage == "csr":
         seconds = machine.gather_seconds(problem.X.indices, problem.X.shape[1], threads)
         row |= {"gather_seconds": seconds, "index_bytes": problem.X.indices.nbytes}
+    return row
+
+
+def _middle(rows: list[dict], rates: dict[int, float]) -> dict:
+    """The fit with the median time against the median rate: fits and memory are disturbed at different moments."""
+    row = sorted(rows, key=lambda row: row["mean_ms"])[(len(rows) - 1) // 2]
+    row = row | {"rate": rates[row["threads"]], "rounds": [[one["mean_ms"], one["rate"]] for one in rows]}
     return row | _against_bound(row)
 
 
