@@ -110,9 +110,12 @@ def _copied(problem: Problem) -> int:
     from softmargin.data.columns import Columns
     from softmargin.data.convert import as_rows
 
-    columns = Columns.of(as_rows(problem.X))
-    pairs = zip(columns.inner.flat[:3], columns.rows.flat[:3], strict=True)
-    return sum(inner.nbytes for inner, given in pairs if not np.shares_memory(inner, given))
+    columns = Columns.of(as_rows(problem.X), True)
+    if columns.inner is columns.rows:
+        return 0
+    given = columns.rows.flat[:3]
+    stored = [array for part in columns.inner.parts for array in part[:3]]
+    return sum(array.nbytes for array in stored if not any(np.shares_memory(array, other) for other in given))
 
 
 def _write(problem: Problem, folder: Path) -> None:

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from softmargin.core.errors import Abandoned
+from softmargin.core.threads import Workers
 from softmargin.data import columns as columns_module
 from softmargin.data import rows as rows_module
 from softmargin.data.columns import Columns
@@ -16,13 +17,14 @@ TYPES = [np.float64, np.float32, np.int64, np.uint8]
 
 @pytest.fixture
 def of(monkeypatch):
-    """Columns.of, for data of any size; `merging` or not, whatever that costs."""
+    """Columns.of, for data of any size; `merging` or not, whatever that costs; few columns count as common."""
 
-    def made(X, merging):
+    def made(X, merging, products_only=True):
         monkeypatch.setattr(columns_module, "MANY_COLUMNS", 2)
         monkeypatch.setattr(columns_module, "MANY_ENTRIES", 2)
         monkeypatch.setattr(columns_module, "VECTORS_HELD", 1000 if merging else 0)
-        return Columns.of(as_rows(X))
+        monkeypatch.setattr(columns_module, "COMMON_COLUMNS", 100)
+        return Columns.of(as_rows(X), products_only)
 
     return made
 
@@ -42,10 +44,11 @@ def counts(X):
     return np.diff(X.tocsc().indptr)
 
 
+@pytest.mark.parametrize("products_only", [False, True])
 @pytest.mark.parametrize("index_type", [np.int32, np.int64])
-def test_numbers_by_frequency(index_type, of):
+def test_numbers_by_frequency(index_type, products_only, of):
     X = example(index_type=index_type)
-    columns = of(X, merging=False)
+    columns = of(X, False, products_only)
     used = np.flatnonzero(counts(X))
     number = columns.number
     assert sorted(number[used]) == list(range(used.size))
@@ -53,12 +56,21 @@ def test_numbers_by_frequency(index_type, of):
     np.testing.assert_array_equal(columns.inner.native().toarray()[:, number[used]], X.toarray()[:, used])
     assert np.shares_memory(columns.inner.flat.values, X.data)
     order = used[np.argsort(number[used])]
-    levels = [int(count).bit_length() for count in counts(X)[order]]
+    levels = counts(X)[order].tolist()  # all of them below the count from where on levels are coarser
     assert levels == sorted(levels, reverse=True)
+    assert max(levels) < columns_module.COUNTED
     met = {column: at for at, column in reversed(list(enumerate(X.indices.tolist())))}
     for level in set(levels):
         at = [met[column] for column in order[np.array(levels) == level].tolist()]
         assert at == sorted(at)
+
+
+def test_levels_of_columns_that_many_rows_use(of):
+    X = sp.csr_array(np.tri(70, 70)[:, ::-1])  # columns with 1 to 70 entries, the most used last
+    number = of(X, False).number
+    levels = [min(count, 16) + int(count).bit_length() for count in counts(X)[np.argsort(number)]]
+    assert levels == sorted(levels, reverse=True)
+    assert (np.diff(number[:15]) < 0).all()  # 15 entries and less each have a level of their own
 
 
 @pytest.mark.parametrize("merging", [False, True])
@@ -73,6 +85,40 @@ def test_inner_products_stay(dtype, merging, of):
     if merging:
         assert columns.inner.n_cols < np.count_nonzero(counts(X))
         assert columns.inner.flat.values.size < X.nnz
+
+
+@pytest.mark.parametrize("common", [0, 100, 10_000])
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+@pytest.mark.parametrize("many_rows", [False, True])
+def test_split_products(many_rows, index_type, common, of, monkeypatch):
+    X = example(index_type=index_type)
+    if many_rows:  # more than two bytes can number
+        X = sp.vstack([X, sp.csr_array((70_000, X.shape[1])), X[:20]], format="csr")
+        parts = X.data, X.indices.astype(index_type), X.indptr.astype(index_type)
+        X = sp.csr_array(parts, shape=X.shape)
+    of(X, merging=True)
+    monkeypatch.setattr(columns_module, "COMMON_COLUMNS", common)
+    columns = Columns.of(as_rows(X), True)
+    inner, matrix = columns.inner, columns.inner.native()
+    w, v, before = (RNG.standard_normal(size) for size in (inner.n_cols, inner.n_rows, inner.n_rows))
+    for rows in (inner, inner.on(Workers(3))):
+        np.testing.assert_allclose(rows.dot(w), matrix @ w, atol=1e-12)
+        np.testing.assert_allclose(rows.t_dot(v), matrix.T @ v, atol=1e-12)
+        np.testing.assert_allclose(rows.t_dot(v, before), matrix.T @ (v - before), atol=1e-12)
+    np.testing.assert_array_equal(inner.dot(w), inner.on(Workers(3)).dot(w))
+    np.testing.assert_array_equal(inner.t_dot(v), inner.on(Workers(3)).t_dot(v))
+    np.testing.assert_allclose(inner.dot(columns.start(np.ones(500))), X @ np.ones(500), atol=1e-12)
+
+
+def test_split_rows_are_rows(of):
+    rows = of(example(), merging=True).inner
+    matrix = rows.native()
+    assert (rows.n_rows, rows.n_cols) == matrix.shape == (rows.flat.n_rows, rows.flat.n_cols)
+    np.testing.assert_allclose(rows.sq_norms(), matrix.multiply(matrix).sum(axis=1))
+    np.testing.assert_array_equal(rows.take(np.array([3, 1])).native().toarray(), matrix[[3, 1]].toarray())
+    np.testing.assert_array_equal(rows.densified(slice(4, 6), np.float32), matrix[4:6].toarray().astype(np.float32))
+    np.testing.assert_allclose(rows.cross(rows.take(slice(5))), (matrix @ matrix[:5].T).toarray())
+    assert sum(part.n_rows for _, part in rows.blocks()) == rows.n_rows
 
 
 @pytest.mark.parametrize("merging", [False, True])
@@ -115,10 +161,10 @@ def test_what_one_row_alone_uses(values, dtype, n_entries, of):
     data = np.array([*values, 1, 1, 1, 1], dtype=dtype)  # and two columns that both rows use
     X = sp.csr_matrix((data, [*range(n), n, n + 1, n, n + 1], [0, n + 2, n + 4]), shape=(2, n + 2))
     columns = of(X, merging=True)
-    inner = columns.inner.flat
+    inner = columns.inner.native()
     assert inner.indptr.tolist() == [0, n_entries + 2, n_entries + 4]
     if n_entries < n:
-        found = inner.values[2 : n_entries + 2].astype(float)
+        found = inner.data[2 : n_entries + 2].astype(float)
         assert (found**2).sum() == pytest.approx(sum(float(value) ** 2 for value in values), rel=1e-13)
 
 
@@ -126,14 +172,23 @@ def test_values_are_copied_only_where_that_saves_memory(monkeypatch):
     monkeypatch.setattr(columns_module, "MANY_COLUMNS", 2)
     monkeypatch.setattr(columns_module, "MANY_ENTRIES", 2)
     alone = sp.hstack([sp.eye(50, format="csr"), sp.eye(50, format="csr")]).tocsr()
-    assert Columns.of(as_rows(sp.hstack([alone, np.ones((50, 3))]).tocsr())).merged is not None
-    assert Columns.of(as_rows(sp.hstack([alone, np.ones((50, 30))]).tocsr())).merged is None
+    few, many = (as_rows(sp.hstack([alone, np.ones((50, k))]).tocsr()) for k in (3, 30))
+    assert Columns.of(few, True).merged is not None
+    assert Columns.of(many, True).merged is None
+
+
+def test_values_are_shared_with_solvers_that_visit_rows(of):
+    X = example()
+    columns = of(X, merging=True, products_only=False)
+    assert columns.merged is None
+    assert np.shares_memory(columns.inner.flat.values, X.data)
+    assert columns.inner.n_cols == np.count_nonzero(counts(X))
 
 
 def test_columns_stay_where_products_are_quick_already(of):
     X = example()
     rows = as_rows(X)
-    columns = Columns.of(rows)
+    columns = Columns.of(rows, True)
     w = RNG.standard_normal(500)
     assert columns.inner is rows
     assert columns.outer(w) is w
@@ -148,7 +203,7 @@ def test_block_by_block(merging, of, monkeypatch):
     whole = of(X, merging)
     monkeypatch.setattr(rows_module, "BLOCK_VALUES", 50)
     checks = []
-    parts = Columns.of(as_rows(X), lambda: checks.append(1))
+    parts = Columns.of(as_rows(X), True, lambda: checks.append(1))
     assert len(checks) >= 20
     np.testing.assert_array_equal(parts.number, whole.number)
     for part, other in zip(parts.inner.flat, whole.inner.flat, strict=True):
@@ -162,4 +217,4 @@ def test_what_the_check_raises_ends_it(of, monkeypatch):
         raise Abandoned
 
     with pytest.raises(Abandoned):
-        Columns.of(as_rows(example()), stop)
+        Columns.of(as_rows(example()), True, stop)

@@ -59,12 +59,13 @@ def test_products_and_norms(types, layout, d):
         assert np.all(out[hi:] == 99.0)
 
 
+@pytest.mark.parametrize("d", [5, 40])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_more_rows_than_a_block(layout):
-    x, rng = example(2 * _kernels._BLOCK + 77, 5, np.float64)
+def test_more_rows_than_a_block(layout, d):
+    x, rng = example(max(2 * _kernels._BLOCK, _kernels._LISTED) + 77, d, np.float64)
     matrix = storage(x, layout, np.int64, np.int64)
-    w, c = rng.integers(-9, 10, 5).astype(np.float64), rng.integers(-2, 3, len(x)).astype(np.float64)
-    out, norms, acc = np.empty(len(x)), np.empty(len(x)), np.zeros(5)
+    w, c = rng.integers(-9, 10, d).astype(np.float64), rng.integers(-2, 3, len(x)).astype(np.float64)
+    out, norms, acc = np.empty(len(x)), np.empty(len(x)), np.zeros(d)
     _kernels.dot(*matrix, w, 0, len(x), out)
     _kernels.sq_norms(*matrix, 0, len(x), norms)
     _kernels.t_dot(*matrix, c, ZEROS, 0, len(x), acc)

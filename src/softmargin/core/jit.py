@@ -11,7 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.core import event
+from llvmlite import ir
+from numba.core import cgutils, event, types
+from numba.extending import intrinsic
 
 # Sums vectorise only when the order of addition is free. NaN and infinity keep their meaning.
 _FREE_ORDER = {"reassoc", "contract"}
@@ -32,6 +34,29 @@ def compiled(function: Callable | None = None, *, sums: bool = False, maxima: bo
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # Numba: "no locator available": neither the package nor the user has a writable cache
         return numba.njit(**options)(function)
+
+
+def _no_prefetch(array: Any, index: Any) -> None:
+    """Plain Python has nothing to fetch ahead."""
+
+
+@intrinsic
+def _prefetch(_context: Any, array: Any, index: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        )
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        builder.call(function, [address, number(0), number(3), number(1)])  # to read, to all caches, data
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+# prefetch(array, index), in compiled code: entry `index` of a contiguous array will be read soon. It need not exist.
+prefetch = _no_prefetch if numba.config.DISABLE_JIT else _prefetch
 
 
 class _CompileTimer(event.Listener):

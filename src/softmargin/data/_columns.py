@@ -1,4 +1,4 @@
-"""Passes over sparse rows that renumber columns and merge those that one row alone uses."""
+"""Passes over sparse rows that renumber columns, split them by how many rows use them, and merge those of one row."""
 
 import numpy as np
 
@@ -40,44 +40,55 @@ def alone(values, indices, indptr, level, lo, hi, n_alone, squares):
 
 
 @compiled
-def merge(
+def split(
     values,
     indices,
     indptr,
-    positions,
-    bounds,
-    n_parts,
-    parts,
     level,
+    common_levels,
+    number,
+    n_common,
     lo,
     hi,
-    next_number,
-    number,
-    values2,
-    indices2,
-    indptr2,
+    values_a,
+    indices_a,
+    starts_a,
+    values_b,
+    rows_b,
+    next_b,
+    positions,
+    bounds,
 ):
-    """Rows lo to hi with renumbered columns; where n_parts[i] > 0, `parts` for the columns that row i alone uses."""
+    """Entries of rows lo to hi: those of common columns to A, the others to B; where the row's own ones are."""
     one = np.uint64(1)
-    q = np.uint64(indptr2[lo])
+    a = np.uint64(starts_a[lo])
     for i in range(lo, hi):
         m = np.uint64(bounds[i])
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = np.uint64(indices[p])
-            if n_parts[i] > 0 and level[j] == ALONE:
+            if level[j] < common_levels:
+                values_a[a], indices_a[a] = values[p], number[j]
+                a += one
+            elif level[j] == ALONE:
                 positions[m] = p
                 m += one
-                continue
-            if number[j] < 0:
-                number[j] = next_number[level[j]]
-                next_number[level[j]] += 1
-            values2[q], indices2[q] = values[p], number[j]
-            q += one
-        for k in range(n_parts[i]):
-            values2[q], indices2[q] = parts[k, i], next_number[ALONE]
-            next_number[ALONE] += 1
-            q += one
-        indptr2[i + 1] = q
+            else:
+                column = np.uint64(number[j] - n_common)
+                b = np.uint64(next_b[column])
+                values_b[b], rows_b[b] = values[p], i
+                next_b[column] += 1
+        starts_a[i + 1] = a
+
+
+@compiled
+def place(values, positions, bounds, parts, part_bounds, roots, rows):
+    """The parts of all rows and their row numbers: roots[:, i], or the entries as they were if they are as many."""
+    for i in range(bounds.size - 1):
+        first, n_parts = part_bounds[i], part_bounds[i + 1] - part_bounds[i]
+        as_they_were = n_parts == bounds[i + 1] - bounds[i]
+        for k in range(n_parts):
+            parts[first + k] = values[positions[bounds[i] + k]] if as_they_were else roots[k, i]
+            rows[first + k] = i
 
 
 @compiled
@@ -96,26 +107,30 @@ def contract(number, w, w2):
 
 
 @compiled
-def spread(values, indices, positions, bounds, n_parts, values2, indices2, indptr2, w2, w):
+def spread(values, indices, positions, bounds, parts, part_bounds, w2, w):
     """The weights of merged columns: those of a row are a multiple of its entries."""
-    for i in range(n_parts.size):
+    for i in range(bounds.size - 1):
         total = squares = 0.0
-        for q in range(indptr2[i + 1] - n_parts[i], indptr2[i + 1]):
-            total += values2[q] * w2[indices2[q]]
-            squares += np.float64(values2[q]) * np.float64(values2[q])
-        for m in range(np.uint64(bounds[i]), np.uint64(bounds[i + 1])):
-            p = np.uint64(positions[m])
-            w[np.uint64(indices[p])] = total / squares * values[p]
+        for k in range(part_bounds[i], part_bounds[i + 1]):
+            total += parts[k] * w2[k]
+            squares += np.float64(parts[k]) * np.float64(parts[k])
+        n_alone = bounds[i + 1] - bounds[i]
+        as_they_were = n_alone == part_bounds[i + 1] - part_bounds[i]
+        for m in range(n_alone):
+            p = np.uint64(positions[bounds[i] + m])
+            w[np.uint64(indices[p])] = w2[part_bounds[i] + m] if as_they_were else total / squares * values[p]
 
 
 @compiled
-def gather(values, indices, positions, bounds, n_parts, values2, indices2, indptr2, w, w2):
+def gather(values, indices, positions, bounds, parts, part_bounds, w, w2):
     """The part of w along the merged entries of each row."""
-    for i in range(n_parts.size):
+    for i in range(bounds.size - 1):
         total = squares = 0.0
-        for m in range(np.uint64(bounds[i]), np.uint64(bounds[i + 1])):
+        for m in range(bounds[i], bounds[i + 1]):
             p = np.uint64(positions[m])
             total += values[p] * w[np.uint64(indices[p])]
             squares += np.float64(values[p]) * np.float64(values[p])
-        for q in range(indptr2[i + 1] - n_parts[i], indptr2[i + 1]):
-            w2[indices2[q]] = total / squares * values2[q]
+        as_they_were = bounds[i + 1] - bounds[i] == part_bounds[i + 1] - part_bounds[i]
+        for k in range(part_bounds[i + 1] - part_bounds[i]):
+            column = np.uint64(indices[np.uint64(positions[bounds[i] + k])])
+            w2[part_bounds[i] + k] = w[column] if as_they_were else total / squares * parts[part_bounds[i] + k]

@@ -8,7 +8,7 @@ unsigned, because a possibly negative index has to be wrapped and that keeps the
 
 import numpy as np
 
-from softmargin.core.jit import compiled
+from softmargin.core.jit import compiled, prefetch
 
 _CHUNK = 256  # rows whose coefficients are listed at a time, where these are not zero
 _BLOCK = 2048  # rows whose part of a vector stays in the innermost cache (column by column storage)
@@ -18,15 +18,17 @@ _BLOCK = 2048  # rows whose part of a vector stays in the innermost cache (colum
 # unless rows are left out, so that memory is not read in order anyway.
 _SHORT_BYTES = 512
 _LONG_BYTES = 4096
-# Sparse rows with fewer entries than this are summed entry by entry: gathering them into vectors takes longer.
-_SHORT_ENTRIES = 32
+# Sparse rows are read this many entries ahead, where none is left out, so that memory is not waited for.
+_ENTRIES_AHEAD = np.uint64(256)
+# Where some are left out, this many rows ahead, of those listed, and up to so many entries of each.
+_LISTED, _ROWS_AHEAD, _ENTRIES_EACH = 4096, np.uint64(8), np.uint64(32)
+# With fewer entries than this, listing the rows that changed takes longer than reading all of them.
+_FEW_ENTRIES = 8
 
 
 def dot(values, indices, indptr, n_rows, n_cols, fortran, w, lo, hi, out):
     """out[i] = sum_j X[i, j] w[j] for lo <= i < hi."""
-    if indptr.size > 0 and indptr[hi] - indptr[lo] < _SHORT_ENTRIES * (hi - lo):
-        _dot_short_csr(values, indices, indptr, w, lo, hi, out)
-    elif indptr.size > 0:
+    if indptr.size > 0:
         _dot_csr(values, indices, indptr, w, lo, hi, out)
     elif fortran:
         _dot_columns(values, n_rows, n_cols, w, lo, hi, out)
@@ -39,7 +41,9 @@ def t_dot(values, indices, indptr, n_rows, n_cols, fortran, c, before, lo, hi, a
 
     Unless `fortran`, rows with c[i] == before[i] are not read.
     """
-    if indptr.size > 0:
+    if indptr.size > 0 and indptr[hi] - indptr[lo] < _FEW_ENTRIES * (hi - lo):
+        _t_dot_short_csr(values, indices, indptr, c, before, lo, hi, acc)
+    elif indptr.size > 0:
         _t_dot_csr(values, indices, indptr, c, before, lo, hi, acc)
     elif fortran:
         _t_dot_columns(values, n_rows, n_cols, c, before, lo, hi, acc)
@@ -57,25 +61,16 @@ def sq_norms(values, indices, indptr, n_rows, n_cols, fortran, lo, hi, out):
         _sq_norms_rows(values, n_cols, lo, hi, out)
 
 
-@compiled(sums=True)
+@compiled
 def _dot_csr(values, indices, indptr, w, lo, hi, out):
-    for i in range(lo, hi):
-        x = values[indptr[i] : indptr[i + 1]]
-        columns = indices[indptr[i] : indptr[i + 1]]
-        total = 0.0
-        for p in range(x.size):
-            total += x[p] * w[np.uint64(columns[p])]
-        out[i] = total
-
-
-@compiled(sums=True)
-def _dot_short_csr(values, indices, indptr, w, lo, hi, out):
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     p = np.uint64(indptr[lo])
     for i in range(np.uint64(lo), np.uint64(hi)):
         end = np.uint64(indptr[i + one])
         t0 = t1 = t2 = t3 = 0.0
         while p + four <= end:
+            prefetch(values, p + _ENTRIES_AHEAD)
+            prefetch(indices, p + two * _ENTRIES_AHEAD)
             t0 += values[p] * w[np.uint64(indices[p])]
             t1 += values[p + one] * w[np.uint64(indices[p + one])]
             t2 += values[p + two] * w[np.uint64(indices[p + two])]
@@ -126,10 +121,18 @@ def _dot_rows(values, n_cols, w, lo, hi, out):
 @compiled
 def _t_dot_csr(values, indices, indptr, c, before, lo, hi, acc):
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    rows, coefs = np.empty(_CHUNK, np.int64), np.empty(_CHUNK)
-    for start in range(lo, hi, _CHUNK):
-        n = _list_changed(c, before, start, min(start + _CHUNK, hi), rows, coefs)
+    rows, coefs = np.empty(_LISTED, np.int64), np.empty(_LISTED)
+    for start in range(lo, hi, _LISTED):
+        n = _list_changed(c, before, start, min(start + _LISTED, hi), rows, coefs)
         for k in range(n):
+            if k + _ROWS_AHEAD < n:
+                i = np.uint64(rows[k + _ROWS_AHEAD])
+                p, end = np.uint64(indptr[i]), np.uint64(indptr[i + one])
+                end = min(end, p + _ENTRIES_EACH)
+                while p < end:
+                    prefetch(values, p)
+                    prefetch(indices, p)
+                    p += two * four  # a line of float64
             i, x = np.uint64(rows[k]), coefs[k]
             p, end = np.uint64(indptr[i]), np.uint64(indptr[i + one])
             while p + four <= end:  # the columns of a row differ, so that four sums may be read before one is written
@@ -142,6 +145,20 @@ def _t_dot_csr(values, indices, indptr, c, before, lo, hi, acc):
             while p < end:
                 acc[np.uint64(indices[p])] += x * values[p]
                 p += one
+
+
+@compiled
+def _t_dot_short_csr(values, indices, indptr, c, before, lo, hi, acc):
+    one = np.uint64(1)
+    p = np.uint64(indptr[lo])
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        end = np.uint64(indptr[i + one])
+        x = c[i] - before[i] if before.size > 0 else c[i]
+        if x == 0.0:
+            p = end
+        while p < end:
+            acc[np.uint64(indices[p])] += x * values[p]
+            p += one
 
 
 @compiled(sums=True)

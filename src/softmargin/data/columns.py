@@ -8,8 +8,10 @@ outputs, and a start w becomes w~ = Q'w, which has the same outputs and no large
 - Columns without entries go.
 - Columns that one row alone uses become a single one, with the root of the sum of their squares as its entry: a
   rotation in the space of these columns. Text has many of them: in 20 newsgroups with bigrams 63 of 100 columns.
-- The others are renumbered. Columns that are used about equally often (within a factor of two) are neighbours, the
-  most used first, in the order in which they are met.
+- The others are renumbered. Columns that are used about equally often are neighbours, the most used first.
+
+Merging needs a copy of the values, which then is split: columns that many rows use row by row, the others column by
+column (`split`). Without it the values are shared, and only the column indices are copied.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,25 +22,34 @@ import numpy as np
 
 from softmargin.data.csr import CSRRows
 from softmargin.data.rows import Flat, Products, Rows
+from softmargin.data.split import SplitRows
 
 # Weights of more columns than this do not stay in the innermost caches; with more entries than this that matters.
 MANY_COLUMNS, MANY_ENTRIES = 1 << 15, 1 << 20
 # Merging needs a copy of the values. Where that is as large as what the columns that go would take in so many float64
 # vectors, about as many as a fit may hold, it is worth its memory.
 VECTORS_HELD = 8
+# Weights of so many columns stay near in products row by row.
+COMMON_COLUMNS = 1 << 15
 # A root that the type of the values cannot hold is stored as up to so many entries, whose squares add up this exactly.
 MAX_PARTS, ROUNDING = 4, 1e-13
 # Sums of squares beyond these have lost digits, or will.
 SMALLEST, LARGEST = 1e-250, 1e250
-ALONE = 63  # the level of columns with one entry
+# Columns have a level: 64 without entries, 63 with one, and so on; above this count one level for each doubling.
+ALONE, COUNTED = 63, 16
 
 
 class _Merged(NamedTuple):
-    """Which entries were merged: positions[bounds[i] : bounds[i + 1]] of row i became its last n_parts[i] entries."""
+    """What became of columns that one row alone uses: they are the last ones of the inner rows.
+
+    Entries positions[bounds[i] : bounds[i + 1]] of row i became parts[part_bounds[i] : part_bounds[i + 1]], one column
+    each. They are the entries as they were if there are as many.
+    """
 
     positions: np.ndarray
     bounds: np.ndarray
-    n_parts: np.ndarray
+    parts: np.ndarray
+    part_bounds: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -54,8 +65,11 @@ class Columns:
     merged: _Merged | None = None
 
     @classmethod
-    def of(cls, rows: Rows, check: Callable[[], None] = lambda: None) -> "Columns":
-        """Columns for these rows; `check` is called between blocks of them, and what it raises ends the work."""
+    def of(cls, rows: Rows, products_only: bool, check: Callable[[], None] = lambda: None) -> "Columns":
+        """Columns for these rows, for a solver that wants `products_only` or also visits single rows.
+
+        `check` is called between blocks of rows, and what it raises ends the work.
+        """
         flat = rows.flat
         if not flat.indptr.size or rows.n_cols < MANY_COLUMNS or flat.values.size < MANY_ENTRIES:
             return cls(rows, rows)
@@ -65,18 +79,25 @@ class Columns:
         counts = np.zeros(rows.n_cols, dtype=np.int64)
         for _, part in blocks:
             _columns.count(flat.indices[part], counts)
-        level = (64 - np.frexp(counts)[1]).astype(np.uint8)  # falls with every doubling
+        level = np.where(counts < COUNTED, 64 - counts, 53 - np.frexp(counts)[1]).astype(np.uint8)
         n_of_level = np.bincount(level, minlength=65)
+        n_alone = int(n_of_level[ALONE])
+        if products_only and 8 * VECTORS_HELD * n_alone >= flat.values.itemsize * (flat.values.size - n_alone):
+            return _split(rows, blocks, counts, level, n_of_level)
         del counts
+        n_cols = rows.n_cols - int(n_of_level[64])
         next_number = np.cumsum(n_of_level) - n_of_level
         number = np.full(rows.n_cols, -1, dtype=flat.indices.dtype)
-        n_alone = int(n_of_level[ALONE])
-        if 8 * VECTORS_HELD * n_alone >= flat.values.itemsize * (flat.values.size - n_alone):
-            return _merged(rows, blocks, level, next_number, number)
-        indices = np.empty_like(flat.indices)
+        indices = np.empty(flat.indices.size, dtype=_index_type(n_cols, flat) if products_only else flat.indices.dtype)
         for _, part in blocks:
             _columns.renumber(flat.indices[part], level, next_number, number, indices[part])
-        return cls(rows, _csr_rows(rows, flat.values, indices, flat.indptr, int(next_number[ALONE])), number)
+        inner: Rows
+        if products_only:
+            inner = SplitRows(Products(Flat(flat.values, indices, flat.indptr, rows.n_rows, n_cols, False)))
+        else:
+            parts = flat.values, indices, flat.indptr
+            inner = CSRRows(type(rows.native())(parts, shape=(rows.n_rows, n_cols), copy=False))
+        return cls(rows, inner, number)
 
     def outer(self, w: np.ndarray) -> np.ndarray:
         """Q w: the weights of the columns as they were given."""
@@ -87,7 +108,7 @@ class Columns:
         out = np.empty(self.number.size)
         _columns.expand(self.number, w, out)
         if self.merged is not None:
-            _columns.spread(*_entries(self.rows), *self.merged, *_entries(self.inner), self.inner.flat.indptr, w, out)
+            _columns.spread(*_entries(self.rows), *self.merged, w[self.inner.n_cols - self.merged.parts.size :], out)
         return out
 
     def start(self, w: np.ndarray) -> np.ndarray:
@@ -99,7 +120,7 @@ class Columns:
         out = np.empty(self.inner.n_cols)
         _columns.contract(self.number, w, out)
         if self.merged is not None:
-            _columns.gather(*_entries(self.rows), *self.merged, *_entries(self.inner), self.inner.flat.indptr, w, out)
+            _columns.gather(*_entries(self.rows), *self.merged, w, out[out.size - self.merged.parts.size :])
         return np.append(out, w[self.number.size :])
 
 
@@ -116,27 +137,43 @@ class _Blocks:
             yield slice(lo, hi), slice(int(self._indptr[lo]), int(self._indptr[hi]))
 
 
-def _merged(rows: Rows, blocks: _Blocks, level: np.ndarray, next_number: np.ndarray, number: np.ndarray) -> Columns:
+def _split(rows: Rows, blocks: _Blocks, counts: np.ndarray, level: np.ndarray, n_of_level: np.ndarray) -> Columns:
+    """Rows A of common columns, columns B of the others, those of one row alone merged and last."""
     from softmargin.data import _columns
 
     flat, n = rows.flat, rows.n_rows
     n_alone, squares = np.empty(n, dtype=np.int64), np.empty(n)
     for block, _ in blocks:
         _columns.alone(*_entries(rows), flat.indptr, level, block.start, block.stop, n_alone, squares)
-    parts, n_parts = _roots(squares, flat.values.dtype)
-    n_parts[n_parts >= n_alone] = 0  # nothing to gain
-    n_gone = np.where(n_parts > 0, n_alone, 0)
-    bounds = np.append(0, np.cumsum(n_gone))
-    size = flat.values.size - int(bounds[-1]) + int(n_parts.sum())
-    values, indices = np.empty(size, dtype=flat.values.dtype), np.empty(size, dtype=flat.indices.dtype)
-    indptr, positions = np.zeros_like(flat.indptr), np.empty(int(bounds[-1]), dtype=flat.indptr.dtype)
-    merged = _Merged(positions, bounds, n_parts)
+    roots, n_parts = _roots(squares, flat.values.dtype)
+    n_parts = np.where((n_parts > 0) & (n_parts < n_alone), n_parts, n_alone)  # else nothing to gain
+    bounds, part_bounds = np.append(0, np.cumsum(n_alone)), np.append(0, np.cumsum(n_parts))
+
+    up_to_level = np.cumsum(n_of_level)
+    common_levels = min(int(np.searchsorted(up_to_level, COMMON_COLUMNS, side="right")), ALONE)
+    n_common, n_shared = (int(up_to_level[k - 1]) if k else 0 for k in (common_levels, ALONE))
+    order = np.argsort(level, kind="stable")[:n_shared]
+    number = np.full(rows.n_cols, -1, dtype=flat.indices.dtype)
+    number[order] = np.arange(n_shared)
+    size_a = int(counts[order[:n_common]].sum())
+    lengths = np.concatenate([counts[order[n_common:]], np.ones(part_bounds[-1], dtype=np.int64)])
+    starts_b = np.append(0, np.cumsum(lengths)).astype(flat.indptr.dtype)
+    del order, lengths
+
+    values_a, indices_a = np.empty(size_a, flat.values.dtype), np.empty(size_a, _index_type(n_common, flat))
+    values_b, rows_b = np.empty(starts_b[-1], flat.values.dtype), np.empty(starts_b[-1], _index_type(n, flat))
+    starts_a, positions = np.zeros_like(flat.indptr), np.empty(int(bounds[-1]), dtype=flat.indptr.dtype)
+    next_b = starts_b.copy()
     for block, _ in blocks:
-        at = block.start, block.stop
-        _columns.merge(
-            *_entries(rows), flat.indptr, *merged, parts, level, *at, next_number, number, values, indices, indptr
-        )
-    return Columns(rows, _csr_rows(rows, values, indices, indptr, int(next_number[ALONE])), number, merged)
+        at = level, common_levels, number, n_common, block.start, block.stop
+        to = values_a, indices_a, starts_a, values_b, rows_b, next_b, positions, bounds
+        _columns.split(*_entries(rows), flat.indptr, *at, *to)
+    parts, rows_of_parts = (array[array.size - int(part_bounds[-1]) :] for array in (values_b, rows_b))
+    merged = _Merged(positions, bounds, parts, part_bounds)
+    _columns.place(flat.values, *merged, roots, rows_of_parts)
+    a = Products(Flat(values_a, indices_a, starts_a, n, n_common, False))
+    bt = Products(Flat(values_b, rows_b, starts_b, starts_b.size - 1, n, False))
+    return Columns(rows, SplitRows(a, bt), number, merged)
 
 
 def _roots(squares: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -165,5 +202,6 @@ def _entries(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     return rows.flat.values, rows.flat.indices
 
 
-def _csr_rows(rows: Rows, values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_cols: int) -> CSRRows:
-    return CSRRows(type(rows.native())((values, indices, indptr), shape=(rows.n_rows, n_cols), copy=False))
+def _index_type(n: int, flat: Flat) -> Any:
+    """The smallest type for n indices that compiled code has to know beside that of the data."""
+    return np.uint16 if n <= 1 << 16 else flat.indices.dtype

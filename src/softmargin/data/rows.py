@@ -4,9 +4,10 @@ A matrix is handed to compiled code as flat arrays (`Flat`); an empty `indptr` m
 serves every storage. Blocks of rows depend on the data alone, never on the number of threads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
+from math import log2
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -117,22 +118,37 @@ class Products:
     def groups(self) -> list[list[tuple[int, int]]]:
         """The row blocks in one to MAX_PARTIAL_SUMS groups, one partial sum of X'v each.
 
-        Dealt out in turn: files are often sorted, and then rows to be left out lie side by side.
+        A power of two, so that few threads end together. Dealt out in turn: files are often sorted, and then rows to be
+        left out lie side by side.
         """
         flat = self.flat
-        affordable = int(PARTIAL_SHARE * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_cols, 1)))
-        n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), max(2, affordable)))
+        affordable = PARTIAL_SHARE * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_cols, 1))
+        affordable = 2 ** round(log2(max(2.0, affordable)))
+        n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), affordable))
         return [self.row_blocks[k::n_groups] for k in range(n_groups)]
 
     def dot(self, w: np.ndarray, workers: Workers) -> np.ndarray:
+        """X w."""
+        out = np.empty(self.flat.n_rows)
+        workers.map(_call, self.dot_jobs(w, out))
+        return out
+
+    def dot_jobs(self, w: np.ndarray, out: np.ndarray) -> list[tuple]:
+        """Calls that together write X w into `out`, for any number of threads."""
         from softmargin.data import _kernels
 
         w = np.ascontiguousarray(w, dtype=np.float64)
-        out = np.empty(self.flat.n_rows)
-        workers.map(lambda lo, hi: _kernels.dot(*self.flat, w, lo, hi, out), self.row_blocks)
-        return out
+        return [(_kernels.dot, *self.flat, w, lo, hi, out) for lo, hi in self.row_blocks]
 
-    def t_dot(self, v: np.ndarray, before: np.ndarray | None, workers: Workers) -> np.ndarray:
+    def t_dot(
+        self,
+        v: np.ndarray,
+        before: np.ndarray | None,
+        workers: Workers,
+        out: np.ndarray | None = None,
+        beside: Sequence[tuple] = (),
+    ) -> np.ndarray:
+        """X' v or X' (v - before), into `out` if that is given; the threads do the calls of `beside` too."""
         from softmargin.data import _kernels
 
         v = np.ascontiguousarray(v, dtype=np.float64)
@@ -144,9 +160,10 @@ class Products:
                 workers.check()
                 _kernels.t_dot(*self.flat, v, before, lo, hi, acc)
 
-        total = np.empty(self.flat.n_cols)
+        total = np.empty(self.flat.n_cols) if out is None else out
         parts = [self._borrowed() for _ in self.groups[1:]]
-        workers.map(partial_sum, list(zip(self.groups, [total, *parts], strict=True)))
+        sums = zip(self.groups, [total, *parts], strict=True)
+        workers.map(_call, [*((partial_sum, *job) for job in sums), *beside])
 
         def add_up(lo: int, hi: int) -> None:
             for part in parts:
@@ -168,6 +185,10 @@ class Products:
         out = np.empty(self.flat.n_rows)
         workers.map(lambda lo, hi: _kernels.sq_norms(*self.flat, lo, hi, out), self.row_blocks)
         return out
+
+
+def _call(function: Callable[..., None], *arguments: Any) -> None:
+    function(*arguments)
 
 
 class FlatRows:

@@ -21,7 +21,7 @@ from softmargin.estimators.settings import Setting
 from softmargin.solvers.base import Solver, run
 from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
-from softmargin.solvers.cutting_plane.state import PlaneState
+from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
 from softmargin.solvers.subgradient.pegasos import Pegasos
 from softmargin.solvers.subgradient.sgd import SGD
 from softmargin.solvers.subgradient.state import SubgradientSolver, SubgradientState
@@ -86,7 +86,7 @@ def solve_all(
     n_outer = min(n_threads, n_tasks)
     cancel = cancel or Cancel()
     clock = Clock()
-    columns = _columns(rows, stop, clock, cancel)
+    columns = _columns(rows, isinstance(solver, CuttingPlaneSolver), stop, clock, cancel)
 
     def outer(solution: Solution) -> Solution:
         return replace(solution, w=columns.outer(solution.w))
@@ -135,7 +135,7 @@ def solve_all(
             return [future.result() for future in futures]
 
 
-def _columns(rows: Rows, stop: Stop, clock: Clock, cancel: Cancel) -> Columns:
+def _columns(rows: Rows, products_only: bool, stop: Stop, clock: Clock, cancel: Cancel) -> Columns:
     """What the solver sees of the rows; these themselves if a limit or an interrupt comes before that is known."""
 
     def check() -> None:
@@ -144,7 +144,7 @@ def _columns(rows: Rows, stop: Stop, clock: Clock, cancel: Cancel) -> Columns:
             raise Abandoned
 
     try:
-        return Columns.of(rows, check)
+        return Columns.of(rows, products_only, check)
     except Abandoned:
         return Columns(rows, rows)
 
