@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from softmargin.problems import _hinge
 from softmargin.problems import free_intercept as free
 from softmargin.problems import line_search as ls
 
@@ -23,6 +24,10 @@ class TwoThreads:
 
 SERIAL = Serial()
 NOWHERE = np.empty(0)
+
+
+def no_bits(c):
+    return np.empty(-(-c.size // 8), dtype=np.uint8)
 
 
 def best_intercept(f, v, workers=SERIAL, guess=None):
@@ -113,7 +118,7 @@ def test_the_plane_touches_the_risk_and_stays_below_it(kind):
     for _ in range(300):
         f, df, v = small_problem(rng, kind)
         c = np.empty_like(f)
-        value, constant = ls.follow(f, f, 0.0, 0.0, v, NOWHERE, c, SERIAL)
+        value, constant = ls.follow(f, f, 0.0, 0.0, v, NOWHERE, c, no_bits(c), SERIAL)
         assert ls.risk(f, v, SERIAL) == pytest.approx(value, rel=1e-14)
         scale = 1e-12 * (np.abs(v).sum() + np.abs(v * f).sum() + np.abs(v * df).sum())
         assert abs(value - hinge_sum(f, v)) <= scale
@@ -161,7 +166,7 @@ def test_following_a_line_is_moving_and_cutting_in_one(kind):
         k, k_plane = rng.uniform(0, 2, 2)
         scale = 1e-12 * (np.abs(v).sum() + np.abs(v * f).sum() + np.abs(v * df).sum())
         f_new, c = np.empty_like(f), np.empty_like(f)
-        risk, constant = ls.follow(f, df, k, k_plane, v, f_new, c, SERIAL)
+        risk, constant = ls.follow(f, df, k, k_plane, v, f_new, c, no_bits(c), SERIAL)
         np.testing.assert_allclose(f_new, f + k * df, rtol=0, atol=1e-14 * (np.abs(f) + np.abs(df)).max())
         assert abs(risk - hinge_sum(f_new, v)) <= scale
         assert abs(constant + c @ (f + k_plane * df) - hinge_sum(f + k_plane * df, v)) <= scale
@@ -292,7 +297,7 @@ def test_the_number_of_threads_does_not_change_a_bit():
     outs = []
     for workers in (SERIAL, TwoThreads()):
         f_new, f_free, c, d = (np.empty_like(f) for _ in range(4))
-        results = ls.follow(f, df, 0.3, 0.7, v, f_new, c, workers), best_intercept(f, v, workers)
+        results = ls.follow(f, df, 0.3, 0.7, v, f_new, c, no_bits(c), workers), best_intercept(f, v, workers)
         known, _ = free.best_intercept(f + 0.3 * df, v, workers)
         results += (free.follow(f, df, 0.3, known, 0.7, v, f_free, d, workers), ls.risk(f, v, workers))
         outs.append((*results, *(array.tobytes() for array in (f_new, f_free, c, d))))
@@ -346,3 +351,24 @@ def test_the_free_search_takes_few_probes_and_few_of_them_of_all_rows(monkeypatc
         assert on_sample <= 12
         assert len(rows) - on_sample <= 10
         assert sum(count > n / 4 for count in rows) <= 2  # at 0, and the look at what it found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scan_of_an_interval_is_what_breakpoints_say(kind):
+    """Rows are far from their margin, or compared by their breakpoint; both must say the same."""
+    rng = np.random.default_rng(12)
+    for _ in range(200):
+        f, df, v = small_problem(rng, kind)
+        q = v * df
+        t = np.full(f.size, np.inf)
+        np.divide(np.sign(v) - f, df, out=t, where=q != 0.0)
+        ends = np.sort(np.append(t[(t > 0.0) & (t < np.inf)], rng.uniform(0, 2, 2)))
+        lo, hi = np.sort(rng.choice(ends, 2))  # often breakpoints themselves
+        for interval in [(lo, hi), (0.0, hi), (lo, np.inf)]:
+            inside = (t > interval[0]) & (t < interval[1])
+            active = np.where(q > 0.0, t >= interval[1], t <= interval[0]) & ~inside
+            found_t, found_q = np.empty(f.size), np.empty(f.size)
+            count, total = _hinge.scan_steps(f, df, v, *interval, np.empty(1024), found_t, found_q)
+            np.testing.assert_array_equal(found_t[:count], t[inside])
+            np.testing.assert_array_equal(found_q[:count], q[inside])
+            assert total == pytest.approx(q[active].sum(), rel=1e-12, abs=1e-12 * np.abs(q).sum())

@@ -17,7 +17,7 @@ from softmargin.core.threads import Workers
 # A block is small enough that an interrupt waits for milliseconds, large enough that calling it costs nothing; data of
 # a few such blocks are cut finer, so that the threads end together, unless waking a thread would take longer.
 BLOCK_VALUES = 1 << 20
-FINE_VALUES = 1 << 17
+FINE_VALUES = 1 << 18
 FEW_VALUES = 1 << 19
 FINE_BLOCKS = 32
 BLOCK_COLUMNS = 1 << 16

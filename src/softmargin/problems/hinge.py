@@ -90,16 +90,17 @@ class Hinge:
         self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float, f_new: np.ndarray
     ) -> tuple[float, Pattern]:
         v, workers = self.signed_weights, self.workers
-        c = np.empty(self.n_outputs)
+        c, bits = np.empty(self.n_outputs), np.empty(-(-self.n_outputs // 8), dtype=np.uint8)
         row, fraction = -1, 0.0
         if self.intercept == "free":
             known = to.hint
             if known is None:
                 known, _ = free_intercept.best_intercept(f + to.k * df, v, workers)
             risk, constant, row, fraction = free_intercept.follow(f, df, to.k, known, k_plane, v, f_new, c, workers)
+            _pack_bits(c, row, bits, workers)
         else:
-            risk, constant = line_search.follow(f, df, to.k, k_plane, v, f_new, c, workers)
-        return risk, Pattern(c, constant, Witness(_bits(c, row, workers), row, fraction))
+            risk, constant = line_search.follow(f, df, to.k, k_plane, v, f_new, c, bits, workers)
+        return risk, Pattern(c, constant, Witness(bits, row, fraction))
 
     def minimise_along(
         self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Hint | None = None
@@ -140,12 +141,10 @@ class Hinge:
         return out[: self.n_outputs]
 
 
-def _bits(c: np.ndarray, row: int, workers: Workers) -> np.ndarray:
+def _pack_bits(c: np.ndarray, row: int, bits: np.ndarray, workers: Workers) -> None:
     """One bit a row: whether its coefficient is not zero; not that of `row`."""
     from softmargin.problems import _witness
 
-    bits = np.empty(-(-c.size // 8), dtype=np.uint8)
     workers.map(lambda lo, hi: _witness.pack_bits(c[lo:hi], bits[lo // 8 :]), row_blocks(c.size))
     if row >= 0:
         bits[row // 8] &= ~np.uint8(128 >> (row % 8))
-    return bits

@@ -43,16 +43,20 @@ def follow(
     v: np.ndarray,
     f_new: np.ndarray,
     out: np.ndarray,
+    bits: np.ndarray,
     workers: RowWorkers,
 ) -> tuple[float, float]:
     """f + k df into `f_new` (unless empty), coefficients c of the plane at f + k_plane df into `out`.
 
-    Returns the risk at f + k df, and the constant e of the plane: R >= <c, .> + e, with equality where it was made.
+    One bit a row, whether c_i is not zero, goes to `bits`. Returns the risk at f + k df, and the constant e of the
+    plane: R >= <c, .> + e, with equality where it was made.
     """
-    from softmargin.problems import _hinge
+    from softmargin.problems import _hinge, _witness
 
     def block(lo: int, hi: int) -> tuple[float, float]:
-        return _hinge.follow(f[lo:hi], df[lo:hi], k, k_plane, v[lo:hi], f_new[lo:hi], out[lo:hi])
+        sums = _hinge.follow(f[lo:hi], df[lo:hi], k, k_plane, v[lo:hi], f_new[lo:hi], out[lo:hi])
+        _witness.pack_bits(out[lo:hi], bits[lo // 8 :])
+        return sums
 
     parts = workers.map(block, row_blocks(f.size))
     return fsum(part[0] for part in parts), fsum(part[1] for part in parts)
