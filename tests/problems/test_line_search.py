@@ -355,7 +355,6 @@ def test_the_free_search_takes_few_probes_and_few_of_them_of_all_rows(monkeypatc
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_scan_of_an_interval_is_what_breakpoints_say(kind):
-    """Rows are far from their margin, or compared by their breakpoint; both must say the same."""
     rng = np.random.default_rng(12)
     for _ in range(200):
         f, df, v = small_problem(rng, kind)

@@ -16,7 +16,6 @@ import numpy as np
 from softmargin.core.jit import compiled
 
 _CHUNK = np.uint64(1024)
-_ROUNDING = 1e-14  # of a margin, beside the numbers it is a sum of: more than its rounding errors
 
 
 @compiled(sums=True)
@@ -90,44 +89,26 @@ def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, inside):
 def scan_steps(f, df, v, lo, hi, buffer, t, q):
     """Breakpoints along df with lo < t_i < hi into t, their q_i = v_i df_i into q.
 
-    Returns how many, and the sum of q_i over the other active rows. Most rows are far from their margin all along the
-    interval, which their margin in its middle shows; only the others need a division.
+    Returns how many, and the sum of q_i over the other active rows.
     """
     n = np.uint64(f.size)
     m = np.uint64(0)
     sum_q = 0.0
-    middle = 0.5 * (lo + hi) if hi < np.inf else lo
-    half = hi - middle
     for start in range(np.uint64(0), n, _CHUNK):
         stop = min(start + _CHUNK, n)
         for i in range(start, stop):
+            present = v[i] * df[i] != 0.0
+            # np.divide: the operator would test for zero and stop the loop from being vectorised
+            ti = np.divide((1.0 if v[i] > 0.0 else -1.0) - f[i], df[i] if present else 1.0)
+            buffer[i - start] = ti if present else np.inf  # rows without weight have no breakpoint
+        for i in range(start, stop):
             qi = v[i] * df[i]
-            vf = v[i] * f[i]
-            h = abs(v[i]) - vf - middle * qi
-            rounding = _ROUNDING * (abs(v[i]) + abs(vf) + middle * abs(qi))
-            buffer[i - start] = h if abs(h) > half * abs(qi) + rounding else np.nan
-        for i in range(start, stop):
-            sum_q += v[i] * df[i] if buffer[i - start] > 0.0 else 0.0
-        near = m
-        for i in range(start, stop):
-            q[near] = i
-            near += np.uint64(buffer[i - start] != buffer[i - start])
-        for j in range(m, near):
-            row = np.uint64(q[j])
-            present = v[row] * df[row] != 0.0
-            ti = np.divide((1.0 if v[row] > 0.0 else -1.0) - f[row], df[row] if present else 1.0)
-            t[j] = ti if present else np.inf  # rows without weight have no breakpoint
-        for j in range(m, near):
-            row = np.uint64(q[j])
-            qi = v[row] * df[row]
-            active = t[j] >= hi if qi > 0.0 else t[j] <= lo
+            active = buffer[i - start] >= hi if qi > 0.0 else buffer[i - start] <= lo
             sum_q += qi if active else 0.0
-        for j in range(m, near):
-            row = np.uint64(q[j])
-            ti = t[j]
-            t[m] = ti
-            q[m] = v[row] * df[row]
-            m += np.uint64((ti > lo) & (ti < hi))
+        for i in range(start, stop):
+            t[m] = buffer[i - start]
+            q[m] = v[i] * df[i]
+            m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
     return m, sum_q
 
 
