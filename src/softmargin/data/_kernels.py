@@ -10,14 +10,13 @@ import numpy as np
 
 from softmargin.core.jit import compiled, prefetch
 
-_CHUNK = 256  # rows whose coefficients are listed at a time, where these are not zero
+_CHUNK = 1024  # rows whose coefficients are listed at a time, where these are not zero
 _BLOCK = 2048  # rows whose part of a vector stays in the innermost cache (column by column storage)
 
-# Short rows gain from sharing loop overhead and long ones from being separate streams of memory; in between,
-# jumping from row to row defeats the hardware prefetcher, and one row after the other is up to twice as fast,
-# unless rows are left out, so that memory is not read in order anyway.
-_SHORT_BYTES = 512
-_LONG_BYTES = 4096
+# Rows are asked for ahead of time: without that the processor waits for memory at every other row. Long ones are
+# streams that it sees through itself, and four of them at a time are faster; so are shorter ones that lie far apart.
+_LINE_BYTES, _BYTES_AHEAD, _LISTED_BYTES_AHEAD = 64, 8192, 2048
+_SHORT_BYTES, _LONG_BYTES = 512, 4096
 # Sparse rows are read this many entries ahead, where none is left out, so that memory is not waited for.
 _ENTRIES_AHEAD = np.uint64(256)
 # Where some are left out, this many rows ahead, of those listed, and up to so many entries of each.
@@ -96,6 +95,7 @@ def _dot_columns(values, n_rows, n_cols, w, lo, hi, out):
 
 @compiled(sums=True)
 def _dot_rows(values, n_cols, w, lo, hi, out):
+    line, ahead = np.uint64(_LINE_BYTES // values.itemsize), np.uint64(_BYTES_AHEAD // values.itemsize)
     i = lo
     if n_cols * values.itemsize >= _LONG_BYTES:
         while i + 4 <= hi:
@@ -109,7 +109,11 @@ def _dot_rows(values, n_cols, w, lo, hi, out):
                 t3 += x3[j] * w[j]
             out[i], out[i + 1], out[i + 2], out[i + 3] = t0, t1, t2, t3
             i += 4
+    p = np.uint64(i * n_cols) + ahead
     while i < hi:
+        while p < np.uint64((i + 1) * n_cols) + ahead:
+            prefetch(values, p)
+            p += line
         x = _row(values, n_cols, i)
         total = 0.0
         for j in range(n_cols):
@@ -179,13 +183,14 @@ def _t_dot_columns(values, n_rows, n_cols, c, before, lo, hi, acc):
 @compiled(sums=True)
 def _t_dot_rows(values, n_cols, c, before, lo, hi, acc):
     row_bytes = n_cols * values.itemsize
+    width, line = np.uint64(n_cols), np.uint64(_LINE_BYTES // values.itemsize)
+    ahead = max(2, _LISTED_BYTES_AHEAD // row_bytes)
     rows, coefs = np.empty(_CHUNK, np.int64), np.empty(_CHUNK)
     for start in range(lo, hi, _CHUNK):
         stop = min(start + _CHUNK, hi)
         n = _list_changed(c, before, start, stop, rows, coefs)
-        gapped = 4 * n < 3 * (stop - start)
         k = 0
-        if row_bytes >= _LONG_BYTES or (gapped and row_bytes >= _SHORT_BYTES):
+        if row_bytes >= (_LONG_BYTES if 4 * n >= 3 * (stop - start) else _SHORT_BYTES):
             while k + 4 <= n:
                 x0, c0 = _row(values, n_cols, rows[k]), coefs[k]
                 x1, c1 = _row(values, n_cols, rows[k + 1]), coefs[k + 1]
@@ -194,8 +199,14 @@ def _t_dot_rows(values, n_cols, c, before, lo, hi, acc):
                 for j in range(n_cols):
                     acc[j] += c0 * x0[j] + c1 * x1[j] + c2 * x2[j] + c3 * x3[j]
                 k += 4
-        elif row_bytes < _SHORT_BYTES:
+        else:
             while k + 2 <= n:
+                for q in range(np.uint64(k + ahead), np.uint64(min(k + ahead + 2, n))):
+                    p = np.uint64(rows[q]) * width
+                    end = p + width
+                    while p < end:
+                        prefetch(values, p)
+                        p += line
                 x0, c0 = _row(values, n_cols, rows[k]), coefs[k]
                 x1, c1 = _row(values, n_cols, rows[k + 1]), coefs[k + 1]
                 for j in range(n_cols):
