@@ -5,7 +5,7 @@ import pytest
 
 from softmargin.core.threads import Workers
 from softmargin.data.convert import as_rows
-from softmargin.problems.hinge import Hinge, _pack_bits
+from softmargin.problems.hinge import Hinge
 
 RNG = np.random.default_rng(4)
 X = np.round(RNG.standard_normal((43, 5)), 1)
@@ -79,20 +79,8 @@ def test_solution_of_a_penalised_intercept():
     np.testing.assert_allclose(X @ solution.w + solution.b, hinge.outputs(w))
 
 
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 32_768, 70_001])
-def test_bits_are_packed_as_numpy_does_but_for_the_fractional_row(n):
-    c = RNG.integers(-1, 2, n).astype(float)
-    c[n // 2] = 0.5
-    expected, bits = c != 0, np.empty(-(-n // 8), dtype=np.uint8)
-    _pack_bits(c, -1, bits, Workers(2))
-    np.testing.assert_array_equal(bits, np.packbits(expected))
-    expected[n // 2] = False
-    _pack_bits(c, n // 2, bits, Workers(1))
-    np.testing.assert_array_equal(bits, np.packbits(expected))
-
-
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("n", [9, 70_001])
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 32_768, 70_001])
 def test_bits_say_which_rows_a_plane_counts(n, intercept):
     v = RNG.choice([-1.0, 0.0, 1.0, 2.0], n)
     hinge = Hinge(as_rows(RNG.standard_normal((n, 1))), v, 1.0, intercept, workers=Workers(2))

@@ -38,7 +38,7 @@ def best_intercept(f, v, workers=SERIAL, guess=None):
 def free_plane(f, v, workers=SERIAL):
     """Coefficients, and (constant, row, fraction), of the plane at f."""
     c = np.empty_like(f)
-    return c, free.follow(f, f, 0.0, free.best_intercept(f, v, workers)[0], 0.0, v, NOWHERE, c, workers)[1:]
+    return c, free.follow(f, f, 0.0, free.best_intercept(f, v, workers)[0], 0.0, v, NOWHERE, c, no_bits(c), workers)[1:]
 
 
 def hinge_sum(f, v, b=0.0):
@@ -172,7 +172,7 @@ def test_following_a_line_is_moving_and_cutting_in_one(kind):
         assert abs(constant + c @ (f + k_plane * df) - hinge_sum(f + k_plane * df, v)) <= scale
 
         known, value = free.best_intercept(f + k * df, v, SERIAL)
-        risk, constant, _, _ = free.follow(f, df, k, known, k_plane, v, f_new, c, SERIAL)
+        risk, constant, _, _ = free.follow(f, df, k, known, k_plane, v, f_new, c, no_bits(c), SERIAL)
         np.testing.assert_allclose(f_new, f + k * df, rtol=0, atol=1e-14 * (np.abs(f) + np.abs(df)).max())
         assert abs(risk - value) <= scale
         assert abs(c.sum()) <= 1e-13 * np.abs(v).sum()
@@ -299,7 +299,7 @@ def test_the_number_of_threads_does_not_change_a_bit():
         f_new, f_free, c, d = (np.empty_like(f) for _ in range(4))
         results = ls.follow(f, df, 0.3, 0.7, v, f_new, c, no_bits(c), workers), best_intercept(f, v, workers)
         known, _ = free.best_intercept(f + 0.3 * df, v, workers)
-        results += (free.follow(f, df, 0.3, known, 0.7, v, f_free, d, workers), ls.risk(f, v, workers))
+        results += (free.follow(f, df, 0.3, known, 0.7, v, f_free, d, no_bits(d), workers), ls.risk(f, v, workers))
         outs.append((*results, *(array.tobytes() for array in (f_new, f_free, c, d))))
     assert outs[0] == outs[1]
 

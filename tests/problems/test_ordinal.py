@@ -192,7 +192,7 @@ def test_solvers_reach_the_gap(solver, margins, seed):
     result = solve(solver, problem)
     assert result.status is Status.OPTIMAL
     certificate, solution = result.certificate, result.solution
-    assert 0.0 <= certificate.relative_gap <= 1e-6
+    assert -1e-14 <= certificate.relative_gap <= 1e-6  # below 0 by rounding only
     objective = 0.5 * solution.w @ solution.w + C * risk_at(X @ solution.w, solution.b, y, s, margins)
     assert certificate.primal == pytest.approx(objective, rel=1e-12)
     assert (np.diff(solution.b) >= 0.0).all()

@@ -45,6 +45,8 @@ from softmargin.problems.breakpoints import (
 
 _CHUNK_ROWS = 1_024  # of compiled code
 _GUESS_WIDTH = 1e-9  # relative; an intercept guessed better than this is confirmed without a sample
+_FEW_ROWS = 4 * SAMPLE_ROWS  # up to here no sample is taken
+_SELECTED_ROWS = 10 * SAMPLE_ROWS  # up to here quickselect is as fast, unless there is a guess
 _MANY_ROWS = 8 * SAMPLE_ROWS  # from here on the region saves more than it costs
 _SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
 _SLOWER = 1.5  # the derivative of G is taken to grow at least so many times slower beyond the zero than before it
@@ -70,20 +72,22 @@ def follow(
     v: np.ndarray,
     f_new: np.ndarray,
     out: np.ndarray,
+    bits: np.ndarray,
     workers: RowWorkers,
 ) -> tuple[float, float, int, float]:
     """f + k df into `f_new` (unless empty); coefficients c_i = -v_i pi_i of the plane at f + k_plane df into `out`.
 
-    The coefficients add up to 0. `known` is of f + k df. Returns the risk there, the constant e = sum of |v_i| pi_i of
-    the plane, so that R >= <c, .> + e with equality where it was made, and the one row whose pi is neither 0 nor 1,
-    with its pi; -1 and 1.0 if none.
+    The coefficients add up to 0. One bit a row, whether pi_i = 1, goes to `bits`. `known` is of f + k df. Returns the
+    risk there, the constant e = sum of |v_i| pi_i of the plane, so that R >= <c, .> + e with equality where it was
+    made, and the one row whose pi is neither 0 nor 1, with its pi; -1 and 1.0 if none.
     """
-    from softmargin.problems import _hinge
+    from softmargin.problems import _hinge, _witness
 
     def block(i: int, j: int) -> tuple:
         buffer, t, inside = np.empty(_CHUNK_ROWS), np.empty(j - i), np.empty(j - i, dtype=np.int64)
         vectors = f[i:j], df[i:j], k, known.b, k_plane, v[i:j], lo, hi, f_new[i:j], out[i:j]
         count, *sums = _hinge.follow_free(*vectors, buffer, t, inside)
+        _witness.pack_bits(out[i:j], bits[i // 8 :])
         inside = inside[:count]
         inside += i
         return t[:count], inside, sums
@@ -106,6 +110,8 @@ def follow(
     balance -= float(active.sum())
     constant += float(np.abs(active).sum())
     more, row, fraction = _activate_ties(rows[t == best], v, balance, out)
+    whole = rows[(out[rows] != 0.0) & (rows != row)]
+    np.add.at(bits, whole >> 3, (128 >> (whole & 7)).astype(np.uint8))  # none of these was set
     return risk, constant + more, row, fraction
 
 
@@ -289,14 +295,11 @@ class _Intercepts:
     def n_rows(self) -> int:
         return self._f.size
 
-    @property
-    def _is_few(self) -> bool:
-        return self.n_rows <= 4 * SAMPLE_ROWS
-
     def best(self, k: float, guess: float | None = None) -> tuple[Hint, float, float]:
         """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k."""
         if k not in self._found:
-            b, total, risk, sum_vdf = self._best_of_few(k) if self._is_few else self._best_of_many(k, guess)
+            by_selection = self.n_rows <= (_SELECTED_ROWS if guess is None else _FEW_ROWS)
+            b, total, risk, sum_vdf = self._best_of_few(k) if by_selection else self._best_of_many(k, guess)
             self._last = k, Hint(b, total, k)
             self._found[k] = self._last[1], risk, sum_vdf
         return self._found[k]
@@ -351,7 +354,7 @@ class _Intercepts:
     def brackets(self, k: float, guess: float | None = None) -> Iterator[tuple[tuple[float, float], bool]]:
         """Intervals for b in the order in which to try them, made as they are asked for; True: of the guess."""
         n = self.n_rows
-        is_sampled = not self._is_few
+        is_sampled = n > _FEW_ROWS
         if guess is not None and is_sampled:
             radius = _GUESS_WIDTH * (1.0 + abs(guess))
             yield (guess - radius, guess + radius), True

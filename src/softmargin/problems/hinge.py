@@ -23,7 +23,6 @@ from softmargin.core.threads import Workers
 from softmargin.data.rows import Flat, Rows
 from softmargin.problems import free_intercept, line_search
 from softmargin.problems.base import Hint, LineMinimum, Pattern
-from softmargin.problems.breakpoints import row_blocks
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,9 @@ class Hinge:
             known = to.hint
             if known is None:
                 known, _ = free_intercept.best_intercept(f + to.k * df, v, workers)
-            risk, constant, row, fraction = free_intercept.follow(f, df, to.k, known, k_plane, v, f_new, c, workers)
-            _pack_bits(c, row, bits, workers)
+            risk, constant, row, fraction = free_intercept.follow(
+                f, df, to.k, known, k_plane, v, f_new, c, bits, workers
+            )
         else:
             risk, constant = line_search.follow(f, df, to.k, k_plane, v, f_new, c, bits, workers)
         return risk, Pattern(c, constant, Witness(bits, row, fraction))
@@ -139,12 +139,3 @@ class Hinge:
                 if witness.row >= 0:
                     out[witness.row] += weight * witness.fraction
         return out[: self.n_outputs]
-
-
-def _pack_bits(c: np.ndarray, row: int, bits: np.ndarray, workers: Workers) -> None:
-    """One bit a row: whether its coefficient is not zero; not that of `row`."""
-    from softmargin.problems import _witness
-
-    workers.map(lambda lo, hi: _witness.pack_bits(c[lo:hi], bits[lo // 8 :]), row_blocks(c.size))
-    if row >= 0:
-        bits[row // 8] &= ~np.uint8(128 >> (row % 8))
