@@ -16,6 +16,8 @@ import numpy as np
 from softmargin.core.jit import compiled
 
 _CHUNK = np.uint64(1024)
+# Few rows are ever collected: so many at a time are passed over in one go if none of them is to be.
+_PART = np.uint64(16)
 
 
 @compiled(sums=True)
@@ -78,10 +80,16 @@ def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, inside):
             risk += h if h > 0.0 else 0.0
             balance += out[i]
             constant += abs(out[i])
-        for i in range(start, stop):
-            t[m] = buffer[i - start]
-            inside[m] = i
-            m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
+        for part in range(start, stop, _PART):
+            end = min(part + _PART, stop)
+            some = False
+            for i in range(part, end):
+                some |= (buffer[i - start] > lo) & (buffer[i - start] < hi)
+            if some:
+                for i in range(part, end):
+                    t[m] = buffer[i - start]
+                    inside[m] = i
+                    m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
     return m, risk, balance, constant
 
 
@@ -105,10 +113,16 @@ def scan_steps(f, df, v, lo, hi, buffer, t, q):
             qi = v[i] * df[i]
             active = buffer[i - start] >= hi if qi > 0.0 else buffer[i - start] <= lo
             sum_q += qi if active else 0.0
-        for i in range(start, stop):
-            t[m] = buffer[i - start]
-            q[m] = v[i] * df[i]
-            m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
+        for part in range(start, stop, _PART):
+            end = min(part + _PART, stop)
+            some = False
+            for i in range(part, end):
+                some |= (buffer[i - start] > lo) & (buffer[i - start] < hi)
+            if some:
+                for i in range(part, end):
+                    t[m] = buffer[i - start]
+                    q[m] = v[i] * df[i]
+                    m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
     return m, sum_q
 
 
@@ -133,10 +147,16 @@ def scan_intercepts(f, df, v, k, reference, lo, hi, buffer, t, inside):
             sum_v += x
             sum_vdf += x * df[i]
             sum_vt += x * (buffer[i - start] - reference if active else 0.0)
-        for i in range(start, stop):
-            t[m] = buffer[i - start]
-            inside[m] = i
-            m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
+        for part in range(start, stop, _PART):
+            end = min(part + _PART, stop)
+            some = False
+            for i in range(part, end):
+                some |= (buffer[i - start] > lo) & (buffer[i - start] < hi)
+            if some:
+                for i in range(part, end):
+                    t[m] = buffer[i - start]
+                    inside[m] = i
+                    m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
     return m, sum_v, sum_vdf, sum_vt
 
 
@@ -169,9 +189,15 @@ def narrow(f, df, v, k0, lo0, hi0, k1, lo1, hi1, buffer, inside):
             sum_h += abs(x) - x * f[i]
             sum_vdf += x * df[i]
             sum_v += x
-        for i in range(start, stop):
-            inside[m] = i
-            m += np.uint64(buffer[i - start] != buffer[i - start])
+        for part in range(start, stop, _PART):
+            end = min(part + _PART, stop)
+            some = False
+            for i in range(part, end):
+                some |= buffer[i - start] != buffer[i - start]
+            if some:
+                for i in range(part, end):
+                    inside[m] = i
+                    m += np.uint64(buffer[i - start] != buffer[i - start])
     return m, sum_h, sum_vdf, sum_v
 
 
