@@ -101,9 +101,12 @@ class Workers:
         if self._check is not None:
             self._check()
 
-    def map(self, function: Callable[..., Any], blocks: Sequence[tuple]) -> list:
-        """`[function(*block) for block in blocks]`, spread over the threads, results in the order of blocks."""
-        if self.n_threads == 1 or len(blocks) < 2:
+    def map(self, function: Callable[..., Any], blocks: Sequence[tuple], *, alone: bool = False) -> list:
+        """`[function(*block) for block in blocks]`, spread over the threads, results in the order of blocks.
+
+        `alone` leaves all of them to the calling thread: waking another takes as long as reading a megabyte or two.
+        """
+        if alone or self.n_threads == 1 or len(blocks) < 2:
             results = []
             for block in blocks:
                 self.check()

@@ -20,6 +20,7 @@ BLOCK_VALUES = 1 << 20
 FINE_VALUES = 1 << 18
 FEW_VALUES = 1 << 19
 FINE_BLOCKS = 32
+COUNTED_ROWS = 2048  # about so many tell how many rows a difference reads
 BLOCK_COLUMNS = 1 << 16
 # Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
 MAX_PARTIAL_SUMS = 16
@@ -163,7 +164,8 @@ class Products:
         total = np.empty(self.flat.n_cols) if out is None else out
         parts = [self._borrowed() for _ in self.groups[1:]]
         sums = zip(self.groups, [total, *parts], strict=True)
-        workers.map(_call, [*((partial_sum, *job) for job in sums), *beside])
+        is_little = not beside and self._values_changed(v, before) < FEW_VALUES
+        workers.map(_call, [*((partial_sum, *job) for job in sums), *beside], alone=is_little)
 
         def add_up(lo: int, hi: int) -> None:
             for part in parts:
@@ -172,6 +174,14 @@ class Products:
         workers.map(add_up, [(lo, lo + BLOCK_COLUMNS) for lo in range(0, total.size, BLOCK_COLUMNS)] if parts else [])
         self._spare += parts
         return total
+
+    def _values_changed(self, v: np.ndarray, before: np.ndarray) -> float:
+        """About how many values X'(v - before) reads, judged from some of the rows, those of v and before included."""
+        if not before.size:
+            return float(self.flat.values.size)
+        some = slice(None, None, 1 + v.size // COUNTED_ROWS)
+        share = np.count_nonzero(v[some] != before[some]) / max(v[some].size, 1)
+        return 2.0 * v.size + share * self.flat.values.size
 
     def _borrowed(self) -> np.ndarray:
         try:

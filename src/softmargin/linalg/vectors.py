@@ -6,6 +6,7 @@ import numpy as np
 
 BLOCK = 1 << 16
 LONG = 1 << 13  # from here on it pays to leave rows out
+MANY_VALUES = 1 << 22  # from here on it pays to wake other threads
 
 
 def _blocks(n: int) -> list[tuple[int, int]]:
@@ -29,7 +30,8 @@ def rows_times(A: np.ndarray, x: np.ndarray, workers: Any) -> np.ndarray:
     def block(lo: int, hi: int) -> None:
         out[lo:hi] = A[lo:hi] @ x
 
-    workers.map(block, [(lo, min(lo + chunk, A.shape[0])) for lo in range(0, A.shape[0], chunk)])
+    blocks = [(lo, min(lo + chunk, A.shape[0])) for lo in range(0, A.shape[0], chunk)]
+    workers.map(block, blocks, alone=A.size < MANY_VALUES)
     return out
 
 
@@ -40,5 +42,6 @@ def combine_rows(weights: np.ndarray, A: np.ndarray, workers: Any) -> np.ndarray
     from softmargin.linalg import _vectors
 
     out, used = np.empty(A.shape[1]), np.flatnonzero(weights)
-    workers.map(lambda lo, hi: _vectors.combine(weights, used, A, lo, hi, out), _blocks(A.shape[1]))
+    is_little = used.size * A.shape[1] < MANY_VALUES
+    workers.map(lambda lo, hi: _vectors.combine(weights, used, A, lo, hi, out), _blocks(A.shape[1]), alone=is_little)
     return out
