@@ -20,6 +20,14 @@ def test_map_keeps_the_order_of_blocks(n_threads):
     workers.close()
 
 
+def test_alone_the_calling_thread_does_all_blocks():
+    workers = Workers(3)
+    assert set(workers.map(lambda _: threading.get_ident(), [(k,) for k in range(50)], alone=True)) == {
+        threading.get_ident()
+    }
+    workers.close()
+
+
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_an_error_in_a_block_reaches_the_caller_and_stops_the_rest(n_threads):
     workers = Workers(n_threads)

@@ -35,13 +35,13 @@ def storage(x, layout, index_type, pointer_type):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("types", TYPES, ids=lambda t: np.dtype(t[0]).name)
 def test_products_and_norms(types, layout, d):
-    n = 531  # more than two chunks of rows, and no multiple of 8
+    n = 2 * _kernels._CHUNK + 19  # more than two chunks of rows, and no multiple of 8
     x, rng = example(n, d, types[0])
     matrix = storage(x, layout, *types[1:])
     exact = x.astype(np.float64)
     w = rng.integers(-9, 10, d).astype(np.float64)
     c = rng.integers(-2, 3, n).astype(np.float64)  # a fifth is zero
-    for lo, hi in [(0, n), (3, 4), (5, 18), (250, 530), (7, 7)]:
+    for lo, hi in [(0, n), (3, 4), (5, 18), (250, n - 1), (7, 7)]:
         out = np.full(n, 99.0)
         _kernels.dot(*matrix, w, lo, hi, out)
         np.testing.assert_array_equal(out[lo:hi], exact[lo:hi] @ w)

@@ -135,6 +135,25 @@ def test_threads_do_not_change_the_bits(shape, sparse, monkeypatch):
     np.testing.assert_allclose(one.t_dot(v), X.T @ v, atol=1e-9)
 
 
+@pytest.mark.parametrize("share", [0.01, 0.9], ids=["few rows change", "most rows change"])
+def test_a_difference_of_few_rows_wakes_no_thread(share, monkeypatch):
+    X = RNG.standard_normal((10_000, 60))
+    before = RNG.standard_normal(10_000)
+    v = np.where(np.arange(10_000) < share * 10_000, before + 1.0, before)
+    workers, left_alone = Workers(3), []
+    plain_map = workers.map
+
+    def watched(function, blocks, *, alone=False):
+        left_alone.append(alone)
+        return plain_map(function, blocks, alone=alone)
+
+    monkeypatch.setattr(workers, "map", watched)
+    found = as_rows(X, workers).t_dot(v, before)
+    assert left_alone[0] == (share < 0.5)
+    np.testing.assert_allclose(found, X.T @ (v - before), atol=1e-9)
+    np.testing.assert_array_equal(found, as_rows(X, Workers(1)).t_dot(v, before))
+
+
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_two_partial_sums_of_wide_data(n_threads, monkeypatch):
     monkeypatch.setattr(rows_module, "BLOCK_VALUES", 500)
@@ -186,6 +205,7 @@ def test_complex_values():
 def test_no_rows_and_no_columns():
     assert as_rows(np.empty((0, 3))).dot(np.ones(3)).shape == (0,)
     assert as_rows(np.empty((0, 3))).t_dot(np.ones(0)).shape == (3,)
+    assert as_rows(np.empty((3, 0))).t_dot(np.ones(3)).shape == (0,)
     np.testing.assert_array_equal(as_rows(np.empty((4, 0))).dot(np.ones(0)), np.zeros(4))
 
 

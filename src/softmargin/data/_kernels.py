@@ -184,7 +184,7 @@ def _t_dot_columns(values, n_rows, n_cols, c, before, lo, hi, acc):
 def _t_dot_rows(values, n_cols, c, before, lo, hi, acc):
     row_bytes = n_cols * values.itemsize
     width, line = np.uint64(n_cols), np.uint64(_LINE_BYTES // values.itemsize)
-    ahead = max(2, _LISTED_BYTES_AHEAD // row_bytes)
+    ahead = max(2, _LISTED_BYTES_AHEAD // max(row_bytes, 1))
     rows, coefs = np.empty(_CHUNK, np.int64), np.empty(_CHUNK)
     for start in range(lo, hi, _CHUNK):
         stop = min(start + _CHUNK, hi)
