@@ -79,7 +79,7 @@ def main() -> None:
         "above its target, and why: a free intercept takes one more pass over the vectors and a search whose many "
         "short steps run on one thread; float32 halves the bound, but the vectors of length n stay float64, as do "
         "all sums; bytes (uint8) wait for their conversion to float64, not for memory; an iteration on rcv1 is short "
-        "enough that the reduced problem, some 150 calls of NumPy, and waking a thread count.",
+        "enough that the reduced problem and waking a thread count.",
     )
 
 
