@@ -22,7 +22,7 @@ from softmargin.core.stopping import Stop, relative_gap
 from softmargin.core.threads import Workers
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
-from softmargin.problems.base import Hint, LineMinimum, Pattern
+from softmargin.problems.base import Hint, LineMinimum, Pattern, PlaneAlong
 from softmargin.problems.breakpoints import zero
 from softmargin.solvers.base import run
 
@@ -70,7 +70,13 @@ class AbsoluteError:
         return f_new, self.risk(f_new), self.pattern(f + k_plane * df)
 
     def minimise_along(
-        self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Hint | None = None
+        self,
+        f: np.ndarray,
+        df: np.ndarray,
+        A0: float,
+        B0: float,
+        hint: Hint | None = None,
+        plane: PlaneAlong | None = None,
     ) -> LineMinimum:
         error = f - self.y
         rate = self.C * self.s * np.abs(df)

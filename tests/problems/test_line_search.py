@@ -30,8 +30,14 @@ def no_bits(c):
     return np.empty(-(-c.size // 8), dtype=np.uint8)
 
 
-def best_intercept(f, v, workers=SERIAL, guess=None):
-    known, value = free.best_intercept(f, v, workers, guess)
+def best_intercept(f, v, workers=SERIAL):
+    known, value = free.best_intercept(f, v, workers)
+    return known.b, value
+
+
+def best_near(f, v, near):
+    """The same, looked for in an interval first."""
+    known, value, _ = free._Intercepts(f, f, v, SERIAL).best(0.0, near)
     return known.b, value
 
 
@@ -146,8 +152,8 @@ def test_the_best_intercept_beats_every_breakpoint_and_its_plane_balances(kind):
         if row >= 0:
             assert 0 < fraction < 1
             assert share[row] == pytest.approx(fraction, rel=1e-14)
-        for guess in (b, b + 1e-12, b + 1.0, b - 1e3):
-            assert best_intercept(f, v, guess=guess)[1] == pytest.approx(value, rel=1e-12, abs=scale)
+        for near in ((b - 1e-12, b + 1e-12), (b, b + 1.0), (b - 2.0, b - 1.0), (b, b), (b + 9.0, b + 9.0)):
+            assert best_near(f, v, near)[1] == pytest.approx(value, rel=1e-12, abs=scale)
 
 
 def test_the_intercept_of_a_flat_piece_is_its_middle_and_of_one_class_its_finite_end():
@@ -249,6 +255,8 @@ ORDERS = [
 def test_many_rows_in_every_order(order):
     rng = np.random.default_rng(3)
     f, df, v = large_problem(rng, order)
+    c, _ = free_plane(f + 0.1 * df, v)
+    plane = free.PlaneAlong(c, float(c @ df))
     for A0, B0, C in [(1.0, -0.1, 1e-5), (1.0, 0.0, 1.0), (1e-3, -1e-4, 1e-8), (0.0, 0.0, 1.0)]:
         k = ls.minimise_along(f, df, v, A0, B0, C, SERIAL)
         keep = v * df != 0
@@ -261,10 +269,9 @@ def test_many_rows_in_every_order(order):
         assert right >= -rounding
         assert left <= rounding or k == 0.0
 
-        step = free.minimise_along(f, df, v, A0, B0, C, SERIAL)
-        assert step == free.minimise_along(f, df, v, A0, B0, C, TwoThreads())
-        intercepts = free._Intercepts(f, df, v, SERIAL)
-        k_full, lo, hi, _ = free._search(free._Line(intercepts, A0, B0, C), 1e-2)  # without sample and region
+        step = free.minimise_along(f, df, v, A0, B0, C, SERIAL, None, plane)
+        assert step == free.minimise_along(f, df, v, A0, B0, C, TwoThreads(), None, plane)
+        k_full, lo, hi, _ = free.minimise_along(f, df, v, A0, B0, C, SERIAL)  # without sample and region
         if A0 > 0.0:
             assert step[1] <= hi * (1 + 1e-9)
             assert step[2] >= lo * (1 - 1e-9)
@@ -281,15 +288,21 @@ def test_many_rows_in_every_order(order):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_guess_changes_the_time_not_the_minimum(order):
-    f, df, v = large_problem(np.random.default_rng(8), order)
+@pytest.mark.parametrize("n", [200_000, 40_000])
+def test_where_a_search_begins_changes_the_time_not_the_minimum(order, n):
+    f, df, v = large_problem(np.random.default_rng(8), order, n)
     for weights in (v, np.sign(v)):  # equal weights make a flat piece of the derivative
         b, value = best_intercept(f, weights)
-        for guess in (b, b + 1e-12, b + 1e-3, b - 1e3):
-            assert best_intercept(f, weights, guess=guess)[1] == pytest.approx(value, rel=1e-12)
-        k, lo, hi, _ = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL)
-        guessed = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL, free.Hint(b, 0.0))
-        assert guessed[:3] == pytest.approx((k, lo, hi), rel=2e-2)
+        for near in ((b - 1e-12, b + 1e-12), (b, b + 1e-3), (b - 2e3, b - 1e3), (b + 0.1, b + 0.1)):
+            assert best_near(f, weights, near)[1] == pytest.approx(value, rel=1e-12)
+        plain = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL)[:3]
+        for k in (0.0, 0.1, 5.0, -30.0):  # planes that are tight here and there
+            c, _ = free_plane(f + k * df, weights)
+            for rise in (float(c @ df), 0.0, 1e9, math.nan):  # the truth, and lies
+                plane = free.PlaneAlong(c, rise)
+                for hint in (None, free.Hint(b, 0.0, 0.3)):
+                    found = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL, hint, plane)
+                    assert found[:3] == pytest.approx(plain, rel=2e-2)
 
 
 def test_the_number_of_threads_does_not_change_a_bit():
@@ -343,10 +356,11 @@ def test_the_free_search_takes_few_probes_and_few_of_them_of_all_rows(monkeypatc
     f, df, v = large_problem(np.random.default_rng(7), "random", n=n)
     rows = []
     best = free._Intercepts.best
-    monkeypatch.setattr(free._Intercepts, "best", lambda s, k, guess=None: rows.append(s.n_rows) or best(s, k, guess))
+    monkeypatch.setattr(free._Intercepts, "best", lambda s, k, near=None: rows.append(s.n_rows) or best(s, k, near))
+    c, _ = free_plane(f + 0.1 * df, v)
     for A0 in (1e-2, 1.0, 1e2, 1e4):
         rows.clear()
-        free.minimise_along(f, df, v, A0, 0.0, 1e-2, SERIAL)
+        free.minimise_along(f, df, v, A0, 0.0, 1e-2, SERIAL, None, free.PlaneAlong(c, float(c @ df)))
         on_sample = sum(count == 2 * free.SAMPLE_ROWS for count in rows)
         assert on_sample <= 12
         assert len(rows) - on_sample <= 10

@@ -48,6 +48,14 @@ class Hint:
 
 
 @dataclass(frozen=True)
+class PlaneAlong:
+    """The coefficients c of a plane, and its rise <c, df> along a line."""
+
+    c: np.ndarray
+    rise: float
+
+
+@dataclass(frozen=True)
 class LineMinimum:
     """The best point k found on a line, and a bracket [lo, hi] of the exact minimiser (lo = hi = k if exact).
 
@@ -111,9 +119,19 @@ class RiskProblem(Protocol):
         """X'c, or X'(c - before): an iteration's one product with the transpose."""
         ...
 
-    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Any = None) -> LineMinimum:
-        """Minimise over k >= 0: 1/2 A0 k^2 + B0 k + C R(f + k df). A hint about f saves time and moves k within its
-        bracket at most."""
+    def minimise_along(
+        self,
+        f: np.ndarray,
+        df: np.ndarray,
+        A0: float,
+        B0: float,
+        hint: Any = None,
+        plane: PlaneAlong | None = None,
+    ) -> LineMinimum:
+        """Minimise over k >= 0: 1/2 A0 k^2 + B0 k + C R(f + k df).
+
+        A hint about f and the last plane may save time; they move k within its bracket at most.
+        """
         ...
 
     def coefficients(self, witnesses: Sequence[Any], weights: np.ndarray) -> np.ndarray:

@@ -6,13 +6,13 @@
 f = X w, and v_i = s_i y_i carries the weight and the label of row i; v_i = 0 leaves the row out. For the intercept the
 breakpoints are t_i = y_i - f_i with weights v_i, and `breakpoints` finds the zero of the derivative, a weighted median.
 G has no such breakpoints; its minimiser is enclosed by probes, each of which selects b(k) and returns the right
-derivative of G. All rows are needed for few of them:
+derivative of G. Where a plane is known that is tight nearby, none of them sees all rows:
 
-    sample      the same search on a few rows gives a rectangle k_lo <= k <= k_hi, b_lo < b < b_hi that holds the
-                minimiser almost surely
-    narrow      one pass adds up the rows that stay on one side of their margin all over the rectangle, where their
+    sample      the same search on a few rows gives a region, k_lo <= k <= k_hi and an interval of b for each k, that
+                holds the minimiser almost surely
+    narrow      one pass adds up the rows that stay on one side of their margin all over the region, where their
                 hinges are linear in k and b, and keeps the others
-    search      on those, as long as k and b(k) stay in the rectangle
+    search      on those, as long as k and b(k) stay in the region
 
 Reference: V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008, eq. (7)
 and Appendix A. Departs from the paper, which has no intercept of this kind.
@@ -24,7 +24,7 @@ from math import fsum, inf, sqrt
 
 import numpy as np
 
-from softmargin.problems.base import Hint
+from softmargin.problems.base import Hint, PlaneAlong
 from softmargin.problems.bracketing import FARTHEST, Probe, search, shrinking
 from softmargin.problems.breakpoints import (
     DEVIATIONS,
@@ -44,22 +44,21 @@ from softmargin.problems.breakpoints import (
 )
 
 _CHUNK_ROWS = 1_024  # of compiled code
-_GUESS_WIDTH = 1e-9  # relative; an intercept guessed better than this is confirmed without a sample
 _FEW_ROWS = 4 * SAMPLE_ROWS  # up to here no sample is taken
-_SELECTED_ROWS = 10 * SAMPLE_ROWS  # up to here quickselect is as fast, unless there is a guess
+_SELECTED_ROWS = 32 * SAMPLE_ROWS  # up to here one thread finds b as fast
+_EXPECTED_RADIUS = 0.25  # of an interval for b between two points, relative to the change from one to the other
 _MANY_ROWS = 8 * SAMPLE_ROWS  # from here on the region saves more than it costs
 _SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
 _SLOWER = 1.5  # the derivative of G is taken to grow at least so many times slower beyond the zero than before it
 
 
-def best_intercept(f: np.ndarray, v: np.ndarray, workers: RowWorkers, guess: float | None = None) -> tuple[Hint, float]:
+def best_intercept(f: np.ndarray, v: np.ndarray, workers: RowWorkers) -> tuple[Hint, float]:
     """An intercept b that minimises the risk, and the risk.
 
     b is a breakpoint y_i - f_i, or the middle of the interval on which the risk is smallest, or the finite
-    end of that interval where only one class has weight; 0 without any weight. A `guess` saves time if it
-    minimises the risk up to rounding, and then b is the guess up to rounding; otherwise it costs a pass.
+    end of that interval where only one class has weight; 0 without any weight.
     """
-    known, value, _ = _Intercepts(f, f, v, workers).best(0.0, guess)
+    known, value, _ = _Intercepts(f, f, v, workers).best(0.0)
     return known, value
 
 
@@ -94,44 +93,16 @@ def follow(
 
     lo, hi = inf, -inf
     left_fails = right_fails = True
-    for wide, _ in _Intercepts(f, df, v, workers, last=(k, known)).brackets(k_plane):
+    for wide in _Intercepts(f, df, v, workers, last=(k, known)).brackets(k_plane):
         lo = min(lo, wide[0]) if left_fails else lo
         hi = max(hi, wide[1]) if right_fails else hi
         t, rows, (risk, balance, constant) = joined(workers.map(block, row_blocks(f.size)))
-        near = taken(v, rows)
-        at_lo = balance - positive(near)
-        left_fails = lo > -inf and at_lo >= 0.0
-        right_fails = hi < inf and balance + positive(-near) <= 0.0
+        workspace = np.empty((3, t.size))
+        at_lo, at_hi, more, row, fraction = _hinge.complete_plane(t, rows, v, balance, lo, hi, *workspace, out, bits)
+        left_fails, right_fails = lo > -inf and at_lo >= 0.0, hi < inf and at_hi <= 0.0
         if not (left_fails or right_fails):
             break
-    best = zero(t, np.abs(near), at_lo, 0.0, lo, hi)
-    active = active_part(t, near, best)
-    out[rows] = -active
-    balance -= float(active.sum())
-    constant += float(np.abs(active).sum())
-    more, row, fraction = _activate_ties(rows[t == best], v, balance, out)
-    whole = rows[(out[rows] != 0.0) & (rows != row)]
-    np.add.at(bits, whole >> 3, (128 >> (whole & 7)).astype(np.uint8))  # none of these was set
     return risk, constant + more, row, fraction
-
-
-def _activate_ties(ties: np.ndarray, v: np.ndarray, balance: float, out: np.ndarray) -> tuple[float, int, float]:
-    """Activate tied rows in turn until the sum of c is 0; the last one by the fraction that is missing.
-
-    Returns their part of the constant, that row, and its fraction; -1 and 1.0 if none.
-    """
-    ties = ties[(v[ties] > 0.0) == (balance > 0.0)]  # by sign: a product of tiny weights would be 0
-    weights = np.abs(v[ties])
-    filled = weights.cumsum()
-    whole = int(filled.searchsorted(abs(balance), side="right"))
-    out[ties[:whole]] = -v[ties[:whole]]
-    done = float(filled[whole - 1]) if whole > 0 else 0.0
-    rest = abs(balance) - done
-    if whole == ties.size or rest <= 0.0:
-        return done, -1, 1.0
-    row, fraction = int(ties[whole]), rest / float(weights[whole])
-    out[row] = -fraction * v[row]
-    return abs(balance), row, fraction
 
 
 def minimise_along(
@@ -143,23 +114,23 @@ def minimise_along(
     C: float,
     workers: RowWorkers,
     known: Hint | None = None,
+    plane: PlaneAlong | None = None,
     width: float = 1e-2,
 ) -> tuple[float, float, float, Hint]:
     """Enclose the minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C (min over b of the risk at f + k df).
 
     Returns (k, lo, hi, known): the minimiser lies in [lo, hi], hi - lo <= width hi, k is the end with the smaller
     G and `known` is of that end. lo = hi = 0 where G does not fall at 0. The interval may stay [0, hi] where no
-    step lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever. The
-    argument `known` is of f, and saves time.
+    step lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever. What is `known`
+    of f and a `plane` that is tight near the minimiser save time.
     """
     line = _Line(_Intercepts(f, df, v, workers), A0, B0, C)
-    lo = line.probe(0.0, None if known is None else known.b)
-    if lo.slope >= 0.0:
-        return 0.0, 0.0, 0.0, lo.known
-    # Of few rows the probes begin at fixed places: the same rows in another order then take the same path to the end.
-    first = known.step if known is not None and f.size >= _MANY_ROWS and 0.0 < known.step < 1.0 else 1.0
-    for region in _regions(f, df, v, line, first):
-        found = _search_inside(_Line(_narrowed(f, df, v, region, workers), A0, B0, C), region, width)
+    if plane is None or f.size < _MANY_ROWS:
+        # Of few rows the probes begin at fixed places: the same rows in another order then take the same path.
+        return _search(line, width)
+    first = known.step if known is not None and 0.0 < known.step < 1.0 else 1.0
+    for region in _regions(line, plane, first):
+        found = _search_inside(replace(line, intercepts=line.intercepts.narrowed(region)), region, width)
         if found is not None:
             return found
     return _search(line, width, first)
@@ -174,9 +145,13 @@ class _Region:
     low: tuple[float, float]
     high: tuple[float, float]
 
+    def at(self, k: float) -> tuple[float, float]:
+        """Its lowest and its highest b at k."""
+        share = (k - self.k_lo) / (self.k_hi - self.k_lo)
+        return (1.0 - share) * self.low[0] + share * self.low[1], (1.0 - share) * self.high[0] + share * self.high[1]
+
     def holds(self, probe: Probe) -> bool:
-        share = (probe.k - self.k_lo) / (self.k_hi - self.k_lo)
-        low, high = ((1.0 - share) * ends[0] + share * ends[1] for ends in (self.low, self.high))
+        low, high = self.at(probe.k)
         return low < probe.known.b < high
 
 
@@ -189,8 +164,8 @@ class _Line:
     B0: float
     C: float
 
-    def probe(self, k: float, guess: float | None = None) -> Probe:
-        known, risk, sum_vdf = self.intercepts.best(k, guess)
+    def probe(self, k: float, near: tuple[float, float] | None = None) -> Probe:
+        known, risk, sum_vdf = self.intercepts.best(k, near)
         value = 0.5 * self.A0 * k * k + self.B0 * k + self.C * risk
         return Probe(k, value, self.A0 * k + self.B0 - self.C * sum_vdf, self.C * risk, known)
 
@@ -201,7 +176,9 @@ def _search(line: _Line, width: float, first: float = 1.0) -> tuple[float, float
 
 def _search_inside(line: _Line, region: _Region, width: float) -> tuple[float, float, float, Hint] | None:
     """The same between the sides of the region; None where the search leads out of it."""
-    first, last = line.probe(region.k_lo), line.probe(region.k_hi)
+    first, last = (line.probe(k, region.at(k)) for k in (region.k_lo, region.k_hi))
+    if first.k == 0.0 and first.slope >= 0.0 and region.holds(first):
+        return 0.0, 0.0, 0.0, first.known
     if not first.slope < 0.0 <= last.slope:
         return None
     for lo, hi in shrinking(line.probe, first, last, width):
@@ -215,52 +192,40 @@ def _better_end(lo: Probe, hi: Probe) -> tuple[float, float, float, Hint]:
     return best.k, lo.k, hi.k, best.known
 
 
-def _regions(f: np.ndarray, df: np.ndarray, v: np.ndarray, line: _Line, first: float) -> Iterator[_Region]:
+def _regions(line: _Line, plane: PlaneAlong, first: float) -> Iterator[_Region]:
     """Where the minimiser is to be expected, judged from a sample of the rows; the second is wider.
 
-    The derivative of G is known at 0, where all rows were probed. How it grows from there is what the sample tells, up
-    to chance; the zero lies between those of the sample's derivative raised and lowered by some standard errors.
+    For the rows that are active in the plane the sums of v and v df are known. How these change from there to the
+    minimiser is what the sample tells, up to chance; the zero of the derivative of G lies between those of the sample's
+    derivative raised and lowered by some standard errors.
     """
-    n = f.size
-    if n < _MANY_ROWS:
-        return
-    f, df, v = sampled(f, df, v, size=min(max(n // 16, SAMPLE_ROWS), 2 * SAMPLE_ROWS))
-    few = _Line(_Intercepts(f, df, v, line.intercepts.workers), line.A0, line.B0, line.C * n / f.size)
-    few = replace(few, B0=few.B0 + line.probe(0.0).slope - few.probe(0.0).slope)
+    n = line.intercepts.n_rows
+    f, df, v, c = line.intercepts.sampled(plane.c, size=min(max(n // 16, SAMPLE_ROWS), 2 * SAMPLE_ROWS))
+    y, ratio = np.sign(v), n / f.size
+    few = _Line(
+        _Intercepts(f, df, v, line.intercepts.workers, fixed=_Fixed(v=float(c.sum()))),
+        line.A0,
+        line.B0 + line.C * (plane.rise - ratio * float(c @ df)),
+        line.C * ratio,
+    )
     k, _, _, known = _search(few, _SAMPLE_WIDTH, first)
-    if not 0.0 < k < FARTHEST:
-        return
-    y = np.sign(v)
-    active = active_part(y - (f + k * df), v, known.b)
-    # The sum of active v is zero, so df counts from any origin; the mean makes the variance small.
-    sq = active * active
+    changed = active_part(y - (f + k * df), v, known.b) + c
+    # The sum of all changes is zero, so df counts from any origin; this one makes the variance small.
+    sq = changed * changed
     df_centred = df - float(sq @ df) / max(float(sq.sum()), np.finfo(float).tiny)
-    x = (active - active_part(y - f, v, few.probe(0.0).known.b)) * df_centred
+    x = changed * df_centred
     variance = max(float(x @ x - x.sum() ** 2 / x.size), float(np.abs(v * df_centred).max() ** 2))
-    error = few.C * sqrt(variance) / -few.probe(0.0).slope
+    error, slope = few.C * sqrt(variance), few.probe(0.0).slope
     for deviations in (DEVIATIONS, 4.0 * DEVIATIONS):
-        k_lo, k_hi = max(0.0, k * (1.0 - deviations * error)), k * (1.0 + _SLOWER * deviations * error)
-        if k_hi >= FARTHEST:
+        margin = deviations * error
+        if k > 0.0:
+            k_lo, k_hi = max(0.0, k * (1.0 + margin / slope)), k * (1.0 - _SLOWER * margin / slope)
+        else:
+            k_lo, k_hi = 0.0, _search(replace(few, B0=few.B0 - slope - margin), _SAMPLE_WIDTH, first)[2]
+        if not k_hi < FARTHEST:
             return
-        ends = [next(line.intercepts.brackets(end))[0] for end in (k_lo, k_hi)]
+        ends = [bracket(y - (f + end * df), v, -c, ratio, 0.0, 0.0, deviations, -inf, inf) for end in (k_lo, k_hi)]
         yield _Region(k_lo, k_hi, (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]))
-
-
-def _narrowed(f: np.ndarray, df: np.ndarray, v: np.ndarray, region: _Region, workers: RowWorkers) -> "_Intercepts":
-    """The rows that may change sides in the region, and what the others add."""
-    from softmargin.problems import _hinge
-
-    corners = region.k_lo, region.low[0], region.high[0], region.k_hi, region.low[1], region.high[1]
-
-    def block(i: int, j: int) -> tuple:
-        buffer, inside = np.empty(_CHUNK_ROWS), np.empty(j - i, dtype=np.int64)
-        count, *sums = _hinge.narrow(f[i:j], df[i:j], v[i:j], *corners, buffer, inside)
-        rows = inside[:count]
-        return [column[i:j].take(rows) for column in (f, df, v)], sums
-
-    parts = workers.map(block, row_blocks(f.size))
-    f, df, v = (np.concatenate([part[0][s] for part in parts]) for s in range(3))
-    return _Intercepts(f, df, v, workers, fixed=_Fixed(*(fsum(part[1][s] for part in parts) for s in range(3))))
 
 
 @dataclass(frozen=True)
@@ -273,7 +238,7 @@ class _Fixed:
 
 
 class _Intercepts:
-    """Best intercepts along f + k df: the rows, a sample of them and what the last search knows."""
+    """Best intercepts along f + k df: the rows, a sample of them and what is known from earlier searches."""
 
     def __init__(
         self,
@@ -295,22 +260,58 @@ class _Intercepts:
     def n_rows(self) -> int:
         return self._f.size
 
-    def best(self, k: float, guess: float | None = None) -> tuple[Hint, float, float]:
-        """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k."""
+    def sampled(self, *columns: np.ndarray, size: int) -> list[np.ndarray]:
+        """Some rows of f, df, v and other columns."""
+        return sampled(self._f, self._df, self._v, *columns, size=size)
+
+    def narrowed(self, region: _Region) -> "_Intercepts":
+        """The rows that may change sides in the region, and what the others add."""
+        from softmargin.problems import _hinge
+
+        columns = self._f, self._df, self._v
+        corners = region.k_lo, region.low[0], region.high[0], region.k_hi, region.low[1], region.high[1]
+
+        def block(i: int, j: int) -> tuple:
+            buffer, inside = np.empty(_CHUNK_ROWS), np.empty(j - i, dtype=np.int64)
+            count, *sums = _hinge.narrow(*(column[i:j] for column in columns), *corners, buffer, inside)
+            rows = inside[:count]
+            return [column[i:j].take(rows) for column in columns], sums
+
+        parts = self.workers.map(block, row_blocks(self.n_rows))
+        f, df, v = (np.concatenate([part[0][s] for part in parts]) for s in range(3))
+        fixed = _Fixed(*(fsum(part[1][s] for part in parts) for s in range(3)))
+        return _Intercepts(f, df, v, self.workers, fixed=fixed)
+
+    def best(self, k: float, near: tuple[float, float] | None = None) -> tuple[Hint, float, float]:
+        """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k.
+
+        b is looked for in the interval `near` first, or close to what earlier searches make expect.
+        """
         if k not in self._found:
-            by_selection = self.n_rows <= (_SELECTED_ROWS if guess is None else _FEW_ROWS)
-            b, total, risk, sum_vdf = self._best_of_few(k) if by_selection else self._best_of_many(k, guess)
+            best = self._best_of_few if self.n_rows <= _SELECTED_ROWS else self._best_of_many
+            b, total, risk, sum_vdf = best(k, near or self._expected(k))
             self._last = k, Hint(b, total, k)
             self._found[k] = self._last[1], risk, sum_vdf
         return self._found[k]
 
-    def _best_of_few(self, k: float) -> tuple[float, float, float, float]:
+    def _expected(self, k: float) -> tuple[float, float] | None:
+        """Around the line between the nearest points at which b is known; None where k lies outside of them."""
+        below = max((x for x in self._found if x < k), default=None)
+        above = min((x for x in self._found if x > k), default=None)
+        if below is None or above is None:
+            return None
+        b_below, b_above = self._found[below][0].b, self._found[above][0].b
+        b = b_below + (k - below) / (above - below) * (b_above - b_below)
+        radius = _EXPECTED_RADIUS * abs(b_above - b_below)
+        return b - radius, b + radius
+
+    def _best_of_few(self, k: float, near: tuple[float, float] | None) -> tuple[float, float, float, float]:
         """The best b, the sum of active v, the risk and the sum of pi_i v_i df_i."""
         from softmargin.problems import _hinge
 
         fixed = self._fixed
         t, some, weights = np.empty((3, self.n_rows))
-        arguments = self._f, self._df, self._v, k, fixed.v, t, some, weights
+        arguments = self._f, self._df, self._v, k, fixed.v, *(near or (-inf, inf)), t, some, weights
         b, sum_v, sum_vdf, sum_vt, n_ties = _hinge.settle(*arguments)
         total = sum_v + fixed.v
         if n_ties > 0:
@@ -318,14 +319,14 @@ class _Intercepts:
             sum_vdf += _tied_slope(self._v[ties], self._df[ties], total)
         return b, total, sum_vt + (fixed.h - k * fixed.vdf - b * fixed.v), sum_vdf + fixed.vdf
 
-    def _best_of_many(self, k: float, guess: float | None) -> tuple[float, float, float, float]:
+    def _best_of_many(self, k: float, near: tuple[float, float] | None) -> tuple[float, float, float, float]:
         """The same in few passes over the rows."""
         from softmargin.problems import _hinge
 
         fixed = self._fixed
         lo, hi = inf, -inf
         left_fails = right_fails = True
-        for wide, is_guess in self.brackets(k, guess):
+        for wide in self.brackets(k, near):
             lo = min(lo, wide[0]) if left_fails else lo
             hi = max(hi, wide[1]) if right_fails else hi
             ref = reference(lo, hi)
@@ -334,13 +335,11 @@ class _Intercepts:
             t, rows, (sum_v, sum_vdf, sum_vt) = scan(_hinge.scan_intercepts, columns, arguments, np.int64, self.workers)
             v = taken(self._v, rows)
             at_lo, at_hi = -(sum_v + fixed.v) - positive(v), -(sum_v + fixed.v) + positive(-v)
-            if is_guess and not at_lo <= 0.0 <= at_hi:
-                lo, hi = inf, -inf  # far from b: no end of the next interval
-                continue
-            left_fails = not is_guess and lo > -inf and at_lo >= 0.0
-            right_fails = not is_guess and hi < inf and at_hi <= 0.0
+            left_fails, right_fails = lo > -inf and at_lo >= 0.0, hi < inf and at_hi <= 0.0
             if not (left_fails or right_fails):
                 break
+            if wide is near:  # b may be far away: no end of the next interval
+                lo, hi, left_fails, right_fails = inf, -inf, True, True
         df = taken(self._df, rows)
         b = zero(t, np.abs(v), at_lo, 0.0, lo, hi)
         more_v, more_vdf, more_vt = _hinge.active_sums(t, v, df, b)
@@ -351,17 +350,16 @@ class _Intercepts:
         risk = sum_vt - (b - ref) * sum_v + more_vt + (fixed.h - k * fixed.vdf - b * fixed.v)
         return b, total, risk, sum_vdf + more_vdf + fixed.vdf
 
-    def brackets(self, k: float, guess: float | None = None) -> Iterator[tuple[tuple[float, float], bool]]:
-        """Intervals for b in the order in which to try them, made as they are asked for; True: of the guess."""
+    def brackets(self, k: float, near: tuple[float, float] | None = None) -> Iterator[tuple[float, float]]:
+        """Intervals for b in the order in which to try them, made as they are asked for."""
+        if near is not None:
+            yield near
         n = self.n_rows
         is_sampled = n > _FEW_ROWS
-        if guess is not None and is_sampled:
-            radius = _GUESS_WIDTH * (1.0 + abs(guess))
-            yield (guess - radius, guess + radius), True
         known: np.ndarray | float = 0.0
         slope = -self._fixed.v
         if is_sampled:
-            self._sample = self._sample or sampled(self._f, self._df, self._v, size=SAMPLE_ROWS)
+            self._sample = self._sample or self.sampled(size=SAMPLE_ROWS)
             f, df, v = self._sample
             y = np.sign(v)
             t = y - (f + k * df)
@@ -370,9 +368,9 @@ class _Intercepts:
                 known, slope = active_part(y - (f + last_k * df), v, last.b), -last.sum_v
         for deviations in widening(is_sampled):
             if deviations < inf:
-                yield bracket(t, v, known, n / SAMPLE_ROWS, slope, 0.0, deviations, -inf, inf), False
+                yield bracket(t, v, known, n / SAMPLE_ROWS, slope, 0.0, deviations, -inf, inf)
             else:
-                yield (-inf, inf), False
+                yield -inf, inf
 
 
 def _tied_slope(v: np.ndarray, df: np.ndarray, balance: float) -> float:

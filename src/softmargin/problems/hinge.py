@@ -22,7 +22,7 @@ from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Flat, Rows
 from softmargin.problems import free_intercept, line_search
-from softmargin.problems.base import Hint, LineMinimum, Pattern
+from softmargin.problems.base import Hint, LineMinimum, Pattern, PlaneAlong
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,17 @@ class Hinge:
         return risk, Pattern(c, constant, Witness(bits, row, fraction))
 
     def minimise_along(
-        self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Hint | None = None
+        self,
+        f: np.ndarray,
+        df: np.ndarray,
+        A0: float,
+        B0: float,
+        hint: Hint | None = None,
+        plane: PlaneAlong | None = None,
     ) -> LineMinimum:
         v, C = self.signed_weights, self.C
         if self.intercept == "free":
-            return LineMinimum(*free_intercept.minimise_along(f, df, v, A0, B0, C, self.workers, hint))
+            return LineMinimum(*free_intercept.minimise_along(f, df, v, A0, B0, C, self.workers, hint, plane))
         k = line_search.minimise_along(f, df, v, A0, B0, C, self.workers)
         return LineMinimum(k, k, k)
 

@@ -34,7 +34,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Rows
-from softmargin.problems.base import LineMinimum, Pattern
+from softmargin.problems.base import LineMinimum, Pattern, PlaneAlong
 from softmargin.problems.bracketing import Probe, search
 from softmargin.problems.breakpoints import row_blocks, sampled, zero
 
@@ -140,7 +140,15 @@ class Ordinal:
         risk = self.risk(f_new) if to.hint is None else to.hint.sums.risk
         return f_new, risk, self.pattern(f + k_plane * df)
 
-    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Any = None) -> LineMinimum:
+    def minimise_along(
+        self,
+        f: np.ndarray,
+        df: np.ndarray,
+        A0: float,
+        B0: float,
+        hint: Any = None,
+        plane: PlaneAlong | None = None,
+    ) -> LineMinimum:
         C = self.C
 
         def probe(k: float, theta: np.ndarray | None = None) -> Probe:

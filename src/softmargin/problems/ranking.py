@@ -31,7 +31,7 @@ from softmargin.core.result import PlaneSolution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Rows
 from softmargin.linalg.counting import Pairs
-from softmargin.problems.base import LineMinimum, Pattern, is_wide
+from softmargin.problems.base import LineMinimum, Pattern, PlaneAlong, is_wide
 from softmargin.problems.bracketing import Probe, search
 
 # Relative, of the bracket. On a9a and w8a a tenth of it saves no iteration and costs a fifth more counts.
@@ -116,7 +116,13 @@ class Ranking:
         return f_new, risk, self.pattern(f + k_plane * df)
 
     def minimise_along(
-        self, f: np.ndarray, df: np.ndarray, A0: float, B0: float, hint: Known | None = None
+        self,
+        f: np.ndarray,
+        df: np.ndarray,
+        A0: float,
+        B0: float,
+        hint: Known | None = None,
+        plane: PlaneAlong | None = None,
     ) -> LineMinimum:
         C, pairs, workers = self.C, self.pairs, self.workers
         f, df = pairs.take(f), pairs.take(df)

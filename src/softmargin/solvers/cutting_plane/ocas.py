@@ -63,7 +63,7 @@ class OCAS(CuttingPlaneSolver):
         line, sq_norm = planes.towards(problem, reduced.gamma, best)
         dual = planes.bound(reduced.gamma, sq_norm)
         A0, B0 = planes.inner(line, line), planes.inner(best, line)
-        found = problem.minimise_along(best.f, line.f, A0, B0, best.hint)  # eq. (7)
+        found = problem.minimise_along(best.f, line.f, A0, B0, best.hint, planes.last_along(line))  # eq. (7)
         if found.k > LONGEST_STEP and SHORT_LINE**2 * max(planes.inner(best, best), sq_norm) > A0:
             found = LineMinimum(LONGEST_STEP, LONGEST_STEP, LONGEST_STEP)
         k_mixed = found.k + self.mixing * (1.0 - found.k)  # eq. (8) along the line, where w_t is at k = 1

@@ -20,7 +20,7 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.linalg import vectors
-from softmargin.problems.base import Hint, Pattern, RiskProblem, is_wide
+from softmargin.problems.base import Hint, Pattern, PlaneAlong, RiskProblem, is_wide
 
 FIRST_CAPACITY = 64
 # A slope is computed afresh when more than this share of the plane's rows changed, and at the latest after this many
@@ -170,6 +170,11 @@ class Planes:
     def inner(self, p: Point, q: Point) -> float:
         """<w_p, w_q>."""
         return float(p.x @ (q.f if self.as_outputs else q.x))
+
+    def last_along(self, line: Point) -> PlaneAlong:
+        """The plane that was added last, along a line; there must be one."""
+        last = cast(_Latest, self._latest)
+        return PlaneAlong(last.c, float(last.c @ line.f if self.as_outputs else last.slope @ line.x))
 
     def weights(self, problem: RiskProblem, p: Point) -> np.ndarray:
         """The weight vector of a point; in the outputs form this is one product with X'."""
