@@ -255,49 +255,36 @@ def zero_piece(t, w, slope, curve, lo, hi):
     return lo, hi, slope
 
 
-@compiled
-def point(lo, hi, slope, curve):
-    """The zero of the derivative in a piece of `zero_piece`; the middle or the finite end of a flat one."""
-    if lo == hi:
-        return lo
-    if curve > 0.0:
-        return min(max(-slope / curve, lo), hi)
-    if lo == -np.inf and hi == np.inf:
-        return 0.0
-    if lo == -np.inf or (slope < 0.0 and hi < np.inf):
-        return hi
-    if hi == np.inf or slope > 0.0:
-        return lo
-    return 0.5 * (lo + hi)
-
-
 @compiled(sums=True)
-def settle(f, df, v, k, fixed_v, lo, hi, t, some, weights):
-    """The best intercept b at f + k df of a few rows; `fixed_v` is the sum of v over others, which are active anyway.
+def settle(t, v, df, fixed_v, lo, hi, some, weights):
+    """The best intercept b between lo and hi of a few rows with breakpoints t.
 
-    It is looked for between lo and hi first. Breakpoints go to t; `some` and `weights` are workspace. Returns b, the
-    sums of v, v df and v (t - b) over the rows active at b, and how many rows have their breakpoint there.
+    `fixed_v` is the sum of v over other rows, which are active anyway; `some` and `weights` are workspace. Returns
+    whether b lies there, b, the sums of v, v df and v (t - b) over the rows active at b, and how many rows have their
+    breakpoint there.
     """
-    n = np.uint64(f.size)
+    n = np.uint64(t.size)
+    slope = -fixed_v
     for i in range(n):
-        t[i] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k * df[i])
-    while True:
-        slope = -fixed_v
-        for i in range(n):
-            slope -= v[i] if (t[i] > lo) == (v[i] > 0.0) else 0.0
-        m = np.uint64(0)
-        for i in range(n):
-            some[m] = t[i]
-            weights[m] = abs(v[i])
-            m += np.uint64((t[i] > lo) & (t[i] < hi) & (v[i] != 0.0))
-        rise = 0.0
-        for i in range(m):
-            rise += weights[i]
-        if (lo == -np.inf or slope < 0.0) and (hi == np.inf or slope + rise > 0.0):
-            break
-        lo, hi = -np.inf, np.inf
+        slope -= v[i] if (t[i] > lo) == (v[i] > 0.0) else 0.0
+    m = np.uint64(0)
+    for i in range(n):
+        some[m] = t[i]
+        weights[m] = abs(v[i])
+        m += np.uint64((t[i] > lo) & (t[i] < hi) & (v[i] != 0.0))
+    rise = 0.0
+    for i in range(m):
+        rise += weights[i]
+    is_inside = (lo == -np.inf or slope < 0.0) and (hi == np.inf or slope + rise > 0.0)
     lo, hi, slope = zero_piece(some[:m], weights[:m], slope, 0.0, lo, hi)
-    b = point(lo, hi, slope, 0.0)
+    if lo == -np.inf and hi == np.inf:
+        b = 0.0
+    elif lo == -np.inf or (slope < 0.0 and hi < np.inf):
+        b = hi
+    elif hi == np.inf or slope > 0.0:
+        b = lo
+    else:
+        b = 0.5 * (lo + hi)
     sum_v = 0.0
     sum_vdf = 0.0
     sum_vt = 0.0
@@ -308,58 +295,39 @@ def settle(f, df, v, k, fixed_v, lo, hi, t, some, weights):
         sum_vdf += x * df[i]
         sum_vt += x * (t[i] - b)
         ties += (t[i] == b) & (v[i] != 0.0)
-    return b, sum_v, sum_vdf, sum_vt, ties
+    return is_inside, b, sum_v, sum_vdf, sum_vt, ties
 
 
-@compiled(sums=True)
-def complete_plane(t, rows, v, balance, lo, hi, near, some, weights, out, bits):
-    """Coefficients of the rows that `follow_free` left open, so that those of all rows add up to 0, and their bits.
+@compiled
+def complete_plane(t, rows, v, b, balance, out, bits):
+    """Coefficients and bits of the rows that `follow_free` left open, where b is the plane's intercept.
 
-    `balance` is the sum of the others. Rows tied at the plane's intercept are activated in turn, the last one by the
-    fraction that is missing. Returns the derivative by the intercept at lo and at hi, the sum of |coefficients|, that
-    row, and its fraction; -1 and 1.0 if none. Nothing is done where the derivative has no zero between lo and hi.
-    `near`, `some` and `weights` are workspace.
+    Rows tied at b are activated in turn until the coefficients add up to zero, the last one by the fraction that is
+    missing; `balance` is the sum of the coefficients of all other rows. Returns the sum of |coefficients|, that row,
+    and its fraction; -1 and 1.0 if none.
     """
-    m = np.uint64(t.size)
-    for i in range(m):
-        near[i] = v[rows[i]]
-    at_lo = balance
-    at_hi = balance
-    for i in range(m):
-        at_lo -= max(near[i], 0.0)
-        at_hi += max(-near[i], 0.0)
-    if (lo > -np.inf and at_lo >= 0.0) or (hi < np.inf and at_hi <= 0.0):
-        return at_lo, at_hi, 0.0, np.int64(-1), 1.0
-    for i in range(m):
-        some[i] = t[i]
-        weights[i] = abs(near[i])
-    lo, hi, slope = zero_piece(some[:m], weights[:m], at_lo, 0.0, lo, hi)
-    b = point(lo, hi, slope, 0.0)
     constant = 0.0
-    for i in range(m):
-        x = near[i] if (t[i] > b if near[i] > 0.0 else t[i] < b) else 0.0
-        balance -= x
-        constant += abs(x)
     missing = abs(balance)
-    row = np.int64(-1)
+    last = np.int64(-1)
     fraction = 1.0
-    for i in range(m):
-        x = near[i] if (t[i] > b if near[i] > 0.0 else t[i] < b) else 0.0
-        if t[i] == b and (near[i] > 0.0) == (balance > 0.0) and missing > 0.0:
-            x = near[i]
+    for i in range(t.size):
+        row = rows[i]
+        x = v[row]
+        if t[i] == b and (x > 0.0) == (balance > 0.0) and missing > 0.0:
             if abs(x) > missing:
-                row = rows[i]
+                last = row
                 fraction = missing / abs(x)
                 x *= fraction
-                constant += missing
                 missing = 0.0
             else:
-                constant += abs(x)
                 missing -= abs(x)
-        out[rows[i]] = -x
-        if x != 0.0 and rows[i] != row:
-            bits[rows[i] >> 3] |= 128 >> (rows[i] & 7)
-    return at_lo, at_hi, constant, row, fraction
+        elif (t[i] > b) != (x > 0.0) or t[i] == b:
+            x = 0.0
+        out[row] = -x
+        constant += abs(x)
+        if x != 0.0 and row != last:
+            bits[row >> 3] |= 128 >> (row & 7)
+    return constant, last, fraction
 
 
 @compiled(sums=True)

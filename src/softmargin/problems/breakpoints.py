@@ -115,7 +115,7 @@ def bracket(
     inner, jumps = t.take(inside), ratio * np.abs(q.take(inside))
     slope -= ratio * float((q * ((t > lo) == (q > 0.0)) - known).sum())
     low, high, rest = _hinge.zero_piece(inner.copy(), jumps.copy(), slope, curve, lo, hi)
-    x = active_part(t, q, _hinge.point(low, high, rest, curve)) - known
+    x = active_part(t, q, point(low, high, rest, curve)) - known
     # Not below that of one row: a sample in which nothing is active proves little.
     variance = max(float((x * x).sum() - x.sum() ** 2 / x.size), float((q * q).sum() / x.size))
     margin = deviations * ratio * sqrt(variance)
@@ -147,7 +147,22 @@ def zero(t: np.ndarray, w: np.ndarray, slope: float, curve: float, lo: float, hi
         if not (left_fails or right_fails):
             t, w, slope, lo, hi = t.take(inside), near, slope + below, low, high
     lo, hi, slope = _hinge.zero_piece(t.copy(), w, slope, curve, lo, hi)
-    return _hinge.point(lo, hi, slope, curve)
+    return point(lo, hi, slope, curve)
+
+
+def point(lo: float, hi: float, slope: float, curve: float) -> float:
+    """The zero of the derivative in a piece of `zero_piece`; the middle or the finite end of a flat one."""
+    if lo == hi:
+        return lo
+    if curve > 0.0:
+        return min(max(-slope / curve, lo), hi)
+    if lo == -inf and hi == inf:
+        return 0.0
+    if lo == -inf or (slope < 0.0 and hi < inf):
+        return hi
+    if hi == inf or slope > 0.0:
+        return lo
+    return 0.5 * (lo + hi)
 
 
 def active_part(t: np.ndarray, q: np.ndarray, x: float) -> np.ndarray:

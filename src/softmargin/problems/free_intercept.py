@@ -20,6 +20,7 @@ and Appendix A. Departs from the paper, which has no intercept of this kind.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import fsum, inf, sqrt
 
 import numpy as np
@@ -92,16 +93,14 @@ def follow(
         return t[:count], inside, sums
 
     lo, hi = inf, -inf
-    left_fails = right_fails = True
     for wide in _Intercepts(f, df, v, workers, last=(k, known)).brackets(k_plane):
-        lo = min(lo, wide[0]) if left_fails else lo
-        hi = max(hi, wide[1]) if right_fails else hi
+        lo, hi = min(lo, wide[0]), max(hi, wide[1])
         t, rows, (risk, balance, constant) = joined(workers.map(block, row_blocks(f.size)))
-        workspace = np.empty((3, t.size))
-        at_lo, at_hi, more, row, fraction = _hinge.complete_plane(t, rows, v, balance, lo, hi, *workspace, out, bits)
-        left_fails, right_fails = lo > -inf and at_lo >= 0.0, hi < inf and at_hi <= 0.0
-        if not (left_fails or right_fails):
+        near = taken(v, rows)
+        is_inside, b, sum_v, *_ = _hinge.settle(t, near, near, -balance, lo, hi, *np.empty((2, t.size)))
+        if is_inside:
             break
+    more, row, fraction = _hinge.complete_plane(t, rows, v, b, balance - sum_v, out, bits)
     return risk, constant + more, row, fraction
 
 
@@ -237,6 +236,9 @@ class _Fixed:
     v: float = 0.0
 
 
+_EVERYWHERE = (-inf, inf)
+
+
 class _Intercepts:
     """Best intercepts along f + k df: the rows, a sample of them and what is known from earlier searches."""
 
@@ -259,6 +261,10 @@ class _Intercepts:
     @property
     def n_rows(self) -> int:
         return self._f.size
+
+    @cached_property
+    def _y(self) -> np.ndarray:
+        return np.sign(self._v)
 
     def sampled(self, *columns: np.ndarray, size: int) -> list[np.ndarray]:
         """Some rows of f, df, v and other columns."""
@@ -309,14 +315,19 @@ class _Intercepts:
         """The best b, the sum of active v, the risk and the sum of pi_i v_i df_i."""
         from softmargin.problems import _hinge
 
-        fixed = self._fixed
+        fixed, v, df = self._fixed, self._v, self._df
         t, some, weights = np.empty((3, self.n_rows))
-        arguments = self._f, self._df, self._v, k, fixed.v, *(near or (-inf, inf)), t, some, weights
-        b, sum_v, sum_vdf, sum_vt, n_ties = _hinge.settle(*arguments)
+        np.multiply(df, k, out=t)
+        t += self._f
+        np.subtract(self._y, t, out=t)
+        for lo, hi in (near, _EVERYWHERE) if near is not None else (_EVERYWHERE,):
+            is_inside, b, sum_v, sum_vdf, sum_vt, n_ties = _hinge.settle(t, v, df, fixed.v, lo, hi, some, weights)
+            if is_inside:
+                break
         total = sum_v + fixed.v
         if n_ties > 0:
-            ties = np.flatnonzero((t == b) & (self._v != 0.0))
-            sum_vdf += _tied_slope(self._v[ties], self._df[ties], total)
+            ties = np.flatnonzero((t == b) & (v != 0.0))
+            sum_vdf += _tied_slope(v[ties], df[ties], total)
         return b, total, sum_vt + (fixed.h - k * fixed.vdf - b * fixed.v), sum_vdf + fixed.vdf
 
     def _best_of_many(self, k: float, near: tuple[float, float] | None) -> tuple[float, float, float, float]:
