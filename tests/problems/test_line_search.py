@@ -232,6 +232,8 @@ def large_problem(rng, order, n=200_000):
         f, df = np.where(rng.random(n) < 0.99, 0.25 * y, f), np.where(rng.random(n) < 0.99, 1.5 * y, df)
     elif order == "few rows carry all weight":
         v *= np.where(rng.random(n) < 1e-3, 1e4, 1e-4)
+    elif order == "one direction":  # a constant feature: the intercept undoes every step
+        df[:] = 0.75
     elif order == "separable":
         f = y * rng.uniform(0.9, 3.0, n)
     elif order == "absent":
@@ -246,6 +248,7 @@ ORDERS = [
     "equal",
     "nearly equal",
     "few rows carry all weight",
+    "one direction",
     "separable",
     "absent",
 ]

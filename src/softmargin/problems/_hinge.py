@@ -328,17 +328,3 @@ def complete_plane(t, rows, v, b, balance, out, bits):
         if x != 0.0 and row != last:
             bits[row >> 3] |= 128 >> (row & 7)
     return constant, last, fraction
-
-
-@compiled(sums=True)
-def active_sums(t, v, df, b):
-    """Sums of v, v df and v (t - b) over the rows active at the intercept b."""
-    sum_v = 0.0
-    sum_vdf = 0.0
-    sum_vt = 0.0
-    for i in range(t.size):
-        x = v[i] if (t[i] > b if v[i] > 0.0 else t[i] < b) else 0.0
-        sum_v += x
-        sum_vdf += x * df[i]
-        sum_vt += x * (t[i] - b)
-    return sum_v, sum_vdf, sum_vt

@@ -93,7 +93,8 @@ def follow(
         return t[:count], inside, sums
 
     lo, hi = inf, -inf
-    for wide in _Intercepts(f, df, v, workers, last=(k, known)).brackets(k_plane):
+    intercepts = _Intercepts(f, df, v, workers, last=(k, known))
+    for wide in intercepts.brackets(k_plane, is_sampled=f.size > _FEW_ROWS):
         lo, hi = min(lo, wide[0]), max(hi, wide[1])
         t, rows, (risk, balance, constant) = joined(workers.map(block, row_blocks(f.size)))
         near = taken(v, rows)
@@ -221,7 +222,7 @@ def _regions(line: _Line, plane: PlaneAlong, first: float) -> Iterator[_Region]:
             k_lo, k_hi = max(0.0, k * (1.0 + margin / slope)), k * (1.0 - _SLOWER * margin / slope)
         else:
             k_lo, k_hi = 0.0, _search(replace(few, B0=few.B0 - slope - margin), _SAMPLE_WIDTH, first)[2]
-        if not k_hi < FARTHEST:
+        if not k_lo < k_hi < FARTHEST:
             return
         ends = [bracket(y - (f + end * df), v, -c, ratio, 0.0, 0.0, deviations, -inf, inf) for end in (k_lo, k_hi)]
         yield _Region(k_lo, k_hi, (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]))
@@ -236,7 +237,7 @@ class _Fixed:
     v: float = 0.0
 
 
-_EVERYWHERE = (-inf, inf)
+_Sums = tuple[float, float, float] | list[float]
 
 
 class _Intercepts:
@@ -294,10 +295,8 @@ class _Intercepts:
         b is looked for in the interval `near` first, or close to what earlier searches make expect.
         """
         if k not in self._found:
-            best = self._best_of_few if self.n_rows <= _SELECTED_ROWS else self._best_of_many
-            b, total, risk, sum_vdf = best(k, near or self._expected(k))
-            self._last = k, Hint(b, total, k)
-            self._found[k] = self._last[1], risk, sum_vdf
+            self._found[k] = self._best(k, near or self._expected(k))
+            self._last = k, self._found[k][0]
         return self._found[k]
 
     def _expected(self, k: float) -> tuple[float, float] | None:
@@ -311,62 +310,49 @@ class _Intercepts:
         radius = _EXPECTED_RADIUS * abs(b_above - b_below)
         return b - radius, b + radius
 
-    def _best_of_few(self, k: float, near: tuple[float, float] | None) -> tuple[float, float, float, float]:
-        """The best b, the sum of active v, the risk and the sum of pi_i v_i df_i."""
+    def _best(self, k: float, near: tuple[float, float] | None) -> tuple[Hint, float, float]:
         from softmargin.problems import _hinge
 
-        fixed, v, df = self._fixed, self._v, self._df
-        t, some, weights = np.empty((3, self.n_rows))
-        np.multiply(df, k, out=t)
-        t += self._f
-        np.subtract(self._y, t, out=t)
-        for lo, hi in (near, _EVERYWHERE) if near is not None else (_EVERYWHERE,):
-            is_inside, b, sum_v, sum_vdf, sum_vt, n_ties = _hinge.settle(t, v, df, fixed.v, lo, hi, some, weights)
+        fixed, is_few = self._fixed, self.n_rows <= _SELECTED_ROWS
+        lo, hi = inf, -inf
+        for wide in self.brackets(k, near, is_sampled=not is_few):
+            lo, hi = min(lo, wide[0]), max(hi, wide[1])
+            ref = reference(lo, hi)
+            t, v, df, (sum_v, sum_vdf, sum_vt) = self._all(k) if is_few else self._between(k, lo, hi, ref)
+            found = _hinge.settle(t, v, df, sum_v + fixed.v, lo, hi, *np.empty((2, t.size)))
+            is_inside, b, more_v, more_vdf, more_vt, n_ties = found
             if is_inside:
                 break
-        total = sum_v + fixed.v
+            if wide is near:  # b may be far away: no end of the next interval
+                lo, hi = inf, -inf
+        total = sum_v + more_v + fixed.v
         if n_ties > 0:
             ties = np.flatnonzero((t == b) & (v != 0.0))
-            sum_vdf += _tied_slope(v[ties], df[ties], total)
-        return b, total, sum_vt + (fixed.h - k * fixed.vdf - b * fixed.v), sum_vdf + fixed.vdf
-
-    def _best_of_many(self, k: float, near: tuple[float, float] | None) -> tuple[float, float, float, float]:
-        """The same in few passes over the rows."""
-        from softmargin.problems import _hinge
-
-        fixed = self._fixed
-        lo, hi = inf, -inf
-        left_fails = right_fails = True
-        for wide in self.brackets(k, near):
-            lo = min(lo, wide[0]) if left_fails else lo
-            hi = max(hi, wide[1]) if right_fails else hi
-            ref = reference(lo, hi)
-            arguments = (k, ref, lo, hi)
-            columns = self._f, self._df, self._v
-            t, rows, (sum_v, sum_vdf, sum_vt) = scan(_hinge.scan_intercepts, columns, arguments, np.int64, self.workers)
-            v = taken(self._v, rows)
-            at_lo, at_hi = -(sum_v + fixed.v) - positive(v), -(sum_v + fixed.v) + positive(-v)
-            left_fails, right_fails = lo > -inf and at_lo >= 0.0, hi < inf and at_hi <= 0.0
-            if not (left_fails or right_fails):
-                break
-            if wide is near:  # b may be far away: no end of the next interval
-                lo, hi, left_fails, right_fails = inf, -inf, True, True
-        df = taken(self._df, rows)
-        b = zero(t, np.abs(v), at_lo, 0.0, lo, hi)
-        more_v, more_vdf, more_vt = _hinge.active_sums(t, v, df, b)
-        total = sum_v + more_v + fixed.v
-        ties = np.flatnonzero(t == b)
-        if ties.size > 0:
             more_vdf += _tied_slope(v[ties], df[ties], total)
         risk = sum_vt - (b - ref) * sum_v + more_vt + (fixed.h - k * fixed.vdf - b * fixed.v)
-        return b, total, risk, sum_vdf + more_vdf + fixed.vdf
+        return Hint(b, total, k), risk, sum_vdf + more_vdf + fixed.vdf
 
-    def brackets(self, k: float, near: tuple[float, float] | None = None) -> Iterator[tuple[float, float]]:
-        """Intervals for b in the order in which to try them, made as they are asked for."""
+    def _all(self, k: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, _Sums]:
+        """Breakpoints, v and df of all rows."""
+        t = k * self._df
+        t += self._f
+        np.subtract(self._y, t, out=t)
+        return t, self._v, self._df, (0.0, 0.0, 0.0)
+
+    def _between(self, k: float, lo: float, hi: float, ref: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, _Sums]:
+        """The same of rows with lo < t_i < hi; sums of v, v df and v (t - ref) over the others that are active."""
+        from softmargin.problems import _hinge
+
+        columns = self._f, self._df, self._v
+        t, rows, sums = scan(_hinge.scan_intercepts, columns, (k, ref, lo, hi), np.int64, self.workers)
+        return t, taken(self._v, rows), taken(self._df, rows), sums
+
+    def brackets(
+        self, k: float, near: tuple[float, float] | None = None, *, is_sampled: bool
+    ) -> Iterator[tuple[float, float]]:
+        """Intervals for b in the order in which to try them, made as they are asked for; the last cannot fail."""
         if near is not None:
             yield near
-        n = self.n_rows
-        is_sampled = n > _FEW_ROWS
         known: np.ndarray | float = 0.0
         slope = -self._fixed.v
         if is_sampled:
@@ -379,7 +365,7 @@ class _Intercepts:
                 known, slope = active_part(y - (f + last_k * df), v, last.b), -last.sum_v
         for deviations in widening(is_sampled):
             if deviations < inf:
-                yield bracket(t, v, known, n / SAMPLE_ROWS, slope, 0.0, deviations, -inf, inf)
+                yield bracket(t, v, known, self.n_rows / SAMPLE_ROWS, slope, 0.0, deviations, -inf, inf)
             else:
                 yield -inf, inf
 
