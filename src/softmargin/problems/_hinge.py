@@ -256,6 +256,55 @@ def zero_piece(t, w, slope, curve, lo, hi):
 
 
 @compiled(sums=True)
+def bracket(t, q, known, ratio, slope, curve, deviations, lo, hi, some, weights):
+    """Ends of the interval of `breakpoints.bracket`; `some` and `weights` are workspace."""
+    n = np.uint64(t.size)
+    total = 0.0
+    for i in range(n):
+        total += q[i] if (t[i] > lo) == (q[i] > 0.0) else 0.0
+    if known.size > 0:
+        for i in range(n):
+            total -= known[i]
+    slope -= ratio * total
+    m = np.uint64(0)
+    for i in range(n):
+        some[m] = t[i]
+        weights[m] = ratio * abs(q[i])
+        m += np.uint64((t[i] > lo) & (t[i] < hi))
+    low, high, _ = zero_piece(some[:m], weights[:m], slope, curve, lo, hi)
+    zero = low if low > -np.inf else high if high < np.inf else 0.0
+    total = 0.0
+    squares = 0.0
+    squares_of_all = 0.0
+    for i in range(n):
+        x = q[i] if (t[i] > zero if q[i] > 0.0 else t[i] < zero) else 0.0
+        x -= known[i] if known.size > 0 else 0.0
+        total += x
+        squares += x * x
+        squares_of_all += q[i] * q[i]
+    # Not below that of one row: a sample in which nothing is active proves little.
+    variance = max(squares - total * total / n, squares_of_all / n)
+    margin = deviations * ratio * np.sqrt(variance)
+    # A larger derivative has its zero no later, a smaller one no earlier.
+    m = np.uint64(0)
+    for i in range(n):
+        some[m] = t[i]
+        weights[m] = ratio * abs(q[i])
+        m += np.uint64((t[i] > lo) & (t[i] < hi) & (t[i] <= high))
+    left, _, _ = zero_piece(some[:m], weights[:m], slope + margin, curve, lo, hi)
+    below = 0.0
+    for i in range(n):
+        below += ratio * abs(q[i]) if (t[i] > lo) & (t[i] < low) else 0.0
+    m = np.uint64(0)
+    for i in range(n):
+        some[m] = t[i]
+        weights[m] = ratio * abs(q[i])
+        m += np.uint64((t[i] > lo) & (t[i] < hi) & (t[i] >= low))
+    _, right, _ = zero_piece(some[:m], weights[:m], slope + below - margin, curve, lo, hi)
+    return left, right
+
+
+@compiled(sums=True)
 def settle(t, v, df, fixed_v, lo, hi, some, weights):
     """The best intercept b between lo and hi of a few rows with breakpoints t.
 

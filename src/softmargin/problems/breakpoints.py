@@ -15,7 +15,7 @@ are irregular but fixed, so that equal data give equal bits.
 """
 
 from collections.abc import Callable, Sequence
-from math import fsum, inf, nextafter, sqrt
+from math import fsum, inf, nextafter
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +25,7 @@ DEVIATIONS = 3.0  # of the sample's derivative: about one search in 400 has to s
 _BLOCK_ROWS = 65_536
 _CHUNK_ROWS = 1_024  # of compiled code
 _SELECTED_ROWS = 12_288  # up to here quickselect alone is as fast
+_ZEROS = np.empty(0)  # what compiled code takes for a vector of zeros
 
 # Irregular places, one in each interval (j, j + 1): the fractional parts of a quadratic sequence.
 _PLACES = np.arange(4 * SAMPLE_ROWS) + np.arange(4 * SAMPLE_ROWS) ** 2 * 0.6180339887498949 % 1.0
@@ -94,7 +95,7 @@ def sampled(*columns: np.ndarray, size: int) -> list[np.ndarray]:
 def bracket(
     t: np.ndarray,
     q: np.ndarray,
-    known: np.ndarray | float,
+    known: np.ndarray | None,
     ratio: float,
     slope: float,
     curve: float,
@@ -106,21 +107,13 @@ def bracket(
 
     Each row of the sample stands for `ratio` rows. `known` are the contributions of its rows at another
     point, where `slope` is the derivative of all rows: only the difference from them is subject to chance.
-    Without such a point, `known` is 0 and `slope` is the part of the derivative that no row contributes. In
+    Without such a point, `known` is None and `slope` is the part of the derivative that no row contributes. In
     the interval the sample's derivative lies within `deviations` standard errors of zero.
     """
     from softmargin.problems import _hinge
 
-    inside = np.flatnonzero((t > lo) & (t < hi))
-    inner, jumps = t.take(inside), ratio * np.abs(q.take(inside))
-    slope -= ratio * float((q * ((t > lo) == (q > 0.0)) - known).sum())
-    low, high, rest = _hinge.zero_piece(inner.copy(), jumps.copy(), slope, curve, lo, hi)
-    x = active_part(t, q, point(low, high, rest, curve)) - known
-    # Not below that of one row: a sample in which nothing is active proves little.
-    variance = max(float((x * x).sum() - x.sum() ** 2 / x.size), float((q * q).sum() / x.size))
-    margin = deviations * ratio * sqrt(variance)
-    low = _hinge.zero_piece(inner.copy(), jumps.copy(), slope + margin, curve, lo, hi)[0]
-    high = _hinge.zero_piece(inner, jumps, slope - margin, curve, lo, hi)[1]
+    known = _ZEROS if known is None else known
+    low, high = _hinge.bracket(t, q, known, ratio, slope, curve, deviations, lo, hi, *np.empty((2, t.size)))
     # Breakpoints equal to an end belong inside: many rows may share one.
     return max(lo, nextafter(low, -inf)), min(hi, nextafter(high, inf))
 
@@ -137,7 +130,7 @@ def zero(t: np.ndarray, w: np.ndarray, slope: float, curve: float, lo: float, hi
         n = t.size
         t_few, w_few = sampled(t, w, size=SAMPLE_ROWS // 4)
         total = float(w.sum())
-        low, high = bracket(t_few, w_few, 0.0, n / t_few.size, slope + total, curve, DEVIATIONS, lo, hi)
+        low, high = bracket(t_few, w_few, None, n / t_few.size, slope + total, curve, DEVIATIONS, lo, hi)
         rows = np.empty(n, dtype=np.int64)
         count, below = _hinge.find_between(t, w, low, high, rows)
         inside = rows[:count]

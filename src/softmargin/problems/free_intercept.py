@@ -353,7 +353,7 @@ class _Intercepts:
         """Intervals for b in the order in which to try them, made as they are asked for; the last cannot fail."""
         if near is not None:
             yield near
-        known: np.ndarray | float = 0.0
+        known: np.ndarray | None = None
         slope = -self._fixed.v
         if is_sampled:
             self._sample = self._sample or self.sampled(size=SAMPLE_ROWS)

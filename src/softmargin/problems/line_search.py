@@ -85,7 +85,7 @@ def minimise_along(
     for deviations in widening(sample is not None):
         wide = (0.0, inf)
         if sample is not None and deviations < inf:
-            wide = bracket(*sample, 0.0, C * n / sample[0].size, B0, A0, deviations, 0.0, inf)
+            wide = bracket(*sample, None, C * n / sample[0].size, B0, A0, deviations, 0.0, inf)
         lo = min(lo, wide[0]) if left_fails else lo
         hi = max(hi, wide[1]) if right_fails else hi
         t, q, (sum_q,) = scan(_hinge.scan_steps, (f, df, v), (lo, hi), np.float64, workers)
