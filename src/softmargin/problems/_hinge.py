@@ -71,10 +71,10 @@ def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, inside):
             for i in range(start, stop):
                 f_new[i] = f[i] + k * df[i]
         for i in range(start, stop):
-            buffer[i - start] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k_plane * df[i]) if v[i] != 0.0 else np.inf
-        for i in range(start, stop):
-            active = buffer[i - start] >= hi if v[i] > 0.0 else buffer[i - start] <= lo
+            ti = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k_plane * df[i]) if v[i] != 0.0 else np.inf
+            active = ti >= hi if v[i] > 0.0 else ti <= lo
             out[i] = -v[i] if active else 0.0
+            buffer[i - start] = ti
         for i in range(start, stop):
             h = abs(v[i]) - v[i] * (f[i] + k * df[i] + b)
             risk += h if h > 0.0 else 0.0
@@ -309,8 +309,8 @@ def settle(t, v, df, fixed_v, lo, hi, some, weights):
     """The best intercept b between lo and hi of a few rows with breakpoints t.
 
     `fixed_v` is the sum of v over other rows, which are active anyway; `some` and `weights` are workspace. Returns
-    whether b lies there, b, the sums of v, v df and v (t - b) over the rows active at b, and how many rows have their
-    breakpoint there.
+    whether b lies there, b, the sums of v, v df and v (t - b) over the rows active at b, and the number and the sum of
+    df of the rows that have their breakpoint there.
     """
     n = np.uint64(t.size)
     slope = -fixed_v
@@ -338,13 +338,16 @@ def settle(t, v, df, fixed_v, lo, hi, some, weights):
     sum_vdf = 0.0
     sum_vt = 0.0
     ties = 0
+    tied_df = 0.0
     for i in range(n):
         x = v[i] if (t[i] > b if v[i] > 0.0 else t[i] < b) else 0.0
+        is_tied = (t[i] == b) & (v[i] != 0.0)
         sum_v += x
         sum_vdf += x * df[i]
         sum_vt += x * (t[i] - b)
-        ties += (t[i] == b) & (v[i] != 0.0)
-    return is_inside, b, sum_v, sum_vdf, sum_vt, ties
+        ties += is_tied
+        tied_df += df[i] if is_tied else 0.0
+    return is_inside, b, sum_v, sum_vdf, sum_vt, ties, tied_df
 
 
 @compiled

@@ -320,13 +320,15 @@ class _Intercepts:
             ref = reference(lo, hi)
             t, v, df, (sum_v, sum_vdf, sum_vt) = self._all(k) if is_few else self._between(k, lo, hi, ref)
             found = _hinge.settle(t, v, df, sum_v + fixed.v, lo, hi, *np.empty((2, t.size)))
-            is_inside, b, more_v, more_vdf, more_vt, n_ties = found
+            is_inside, b, more_v, more_vdf, more_vt, n_ties, tied_df = found
             if is_inside:
                 break
             if wide is near:  # b may be far away: no end of the next interval
                 lo, hi = inf, -inf
         total = sum_v + more_v + fixed.v
-        if n_ties > 0:
+        if n_ties == 1:
+            more_vdf -= total * tied_df
+        elif n_ties > 1:
             ties = np.flatnonzero((t == b) & (v != 0.0))
             more_vdf += _tied_slope(v[ties], df[ties], total)
         risk = sum_vt - (b - ref) * sum_v + more_vt + (fixed.h - k * fixed.vdf - b * fixed.v)
@@ -371,12 +373,12 @@ class _Intercepts:
 
 
 def _tied_slope(v: np.ndarray, df: np.ndarray, balance: float) -> float:
-    """Sum of pi_i v_i df_i over rows tied at the best b, where balance + sum of pi_i v_i = 0.
+    """Sum of pi_i v_i df_i over several rows tied at the best b, where balance + sum of pi_i v_i = 0.
 
     As k grows the breakpoints of these rows move by -df_i: which are active is a selection of its own. It
     makes the sum that of the right derivative by k; any other balanced pi gives some subgradient.
     """
-    if v.size == 1 or df.min() == df.max():
+    if df.min() == df.max():
         return -balance * float(df[0])
     turn = zero(-df, np.abs(v), -balance - positive(v), 0.0, -inf, inf)
     active = active_part(-df, v, turn)
