@@ -76,10 +76,10 @@ def main() -> None:
         "with gathers: the bound plus, for both products, what reading a vector at the file's own indices takes beyond "
         "streaming the indices, measured beside each fit with as many threads.",
         "uint8: pixels as they are, with C scaled so that the problem is the same.",
-        "above its target, and why: a free intercept takes one more pass over the vectors and a search whose many "
-        "short steps run on one thread; float32 halves the bound, but the vectors of length n stay float64, as do "
-        "all sums; bytes (uint8) wait for their conversion to float64, not for memory; an iteration on rcv1 is short "
-        "enough that the reduced problem and waking a thread count.",
+        "above its target, and why: float32 halves the bound, but the vectors of length n stay float64, as do all "
+        "sums, and short steps, those of the search for a free intercept among them, run on one thread; bytes (uint8) "
+        "wait for their conversion to float64, not for memory; an iteration on rcv1 is short enough that the reduced "
+        "problem and waking a thread count.",
     )
 
 
