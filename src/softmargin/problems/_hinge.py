@@ -2,8 +2,9 @@
 
 The searches are those of `line_search` and `free_intercept`; t_i are the breakpoints of a derivative. Each function is
 a few flat loops, and writes into arrays it is given: slices, allocations and calls between compiled functions would
-take long to compile. The loops go over _CHUNK rows at a time, so that the later ones find their data in the innermost
-cache. Row numbers are unsigned: an index that cannot be negative needs no test.
+take long to compile, and the first fit of all waits for most of these. The loops go over _CHUNK rows at a time, so that
+the later ones find their data in the innermost cache. Row numbers are unsigned: an index that cannot be negative needs
+no test.
 
 A loop that writes an array never adds up at the same time: whether the compiler's fast version of such a loop runs
 depends on where the arrays lie in memory, and the two versions add in different orders.
@@ -255,6 +256,17 @@ def zero_piece(t, w, slope, curve, lo, hi):
     return lo, hi, slope
 
 
+@compiled
+def _between(t, q, ratio, lo, hi, some, weights):
+    """Breakpoints between lo and hi into `some`, ratio |q_i| into `weights`; returns how many."""
+    m = np.uint64(0)
+    for i in range(np.uint64(t.size)):
+        some[m] = t[i]
+        weights[m] = ratio * abs(q[i])
+        m += np.uint64((t[i] > lo) & (t[i] < hi))
+    return m
+
+
 @compiled(sums=True)
 def bracket(t, q, known, ratio, slope, curve, deviations, lo, hi, some, weights):
     """Ends of the interval of `breakpoints.bracket`; `some` and `weights` are workspace."""
@@ -266,11 +278,7 @@ def bracket(t, q, known, ratio, slope, curve, deviations, lo, hi, some, weights)
         for i in range(n):
             total -= known[i]
     slope -= ratio * total
-    m = np.uint64(0)
-    for i in range(n):
-        some[m] = t[i]
-        weights[m] = ratio * abs(q[i])
-        m += np.uint64((t[i] > lo) & (t[i] < hi))
+    m = _between(t, q, ratio, lo, hi, some, weights)
     low, high, _ = zero_piece(some[:m], weights[:m], slope, curve, lo, hi)
     zero = low if low > -np.inf else high if high < np.inf else 0.0
     total = 0.0
@@ -286,20 +294,12 @@ def bracket(t, q, known, ratio, slope, curve, deviations, lo, hi, some, weights)
     variance = max(squares - total * total / n, squares_of_all / n)
     margin = deviations * ratio * np.sqrt(variance)
     # A larger derivative has its zero no later, a smaller one no earlier.
-    m = np.uint64(0)
-    for i in range(n):
-        some[m] = t[i]
-        weights[m] = ratio * abs(q[i])
-        m += np.uint64((t[i] > lo) & (t[i] < hi) & (t[i] <= high))
+    m = _between(t, q, ratio, lo, min(hi, np.nextafter(high, np.inf)), some, weights)
     left, _, _ = zero_piece(some[:m], weights[:m], slope + margin, curve, lo, hi)
     below = 0.0
     for i in range(n):
         below += ratio * abs(q[i]) if (t[i] > lo) & (t[i] < low) else 0.0
-    m = np.uint64(0)
-    for i in range(n):
-        some[m] = t[i]
-        weights[m] = ratio * abs(q[i])
-        m += np.uint64((t[i] > lo) & (t[i] < hi) & (t[i] >= low))
+    m = _between(t, q, ratio, max(lo, np.nextafter(low, -np.inf)), hi, some, weights)
     _, right, _ = zero_piece(some[:m], weights[:m], slope + below - margin, curve, lo, hi)
     return left, right
 
