@@ -21,7 +21,7 @@ and Appendix A. Departs from the paper, which has no intercept of this kind.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import fsum, inf, sqrt
+from math import fsum, inf, nextafter, sqrt
 
 import numpy as np
 
@@ -121,8 +121,8 @@ def minimise_along(
 
     Returns (k, lo, hi, known): the minimiser lies in [lo, hi], hi - lo <= width hi, k is the end with the smaller
     G and `known` is of that end. lo = hi = 0 where G does not fall at 0. The interval may stay [0, hi] where no
-    step lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever. What is `known`
-    of f and a `plane` that is tight near the minimiser save time.
+    step lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever. The step that
+    led to f, which is `known`, and a `plane` that is tight near the minimiser save time.
     """
     line = _Line(_Intercepts(f, df, v, workers), A0, B0, C)
     if plane is None or f.size < _MANY_ROWS:
@@ -130,10 +130,15 @@ def minimise_along(
         return _search(line, width)
     first = known.step if known is not None and 0.0 < known.step < 1.0 else 1.0
     for region in _regions(line, plane, first):
-        found = _search_inside(replace(line, intercepts=line.intercepts.narrowed(region)), region, width)
-        if found is not None:
-            return found
+        try:
+            return _search_inside(replace(line, intercepts=line.intercepts.narrowed(region)), region, width)
+        except _Outside:
+            continue
     return _search(line, width, first)
+
+
+class _Outside(Exception):
+    """The search leads out of the region."""
 
 
 @dataclass(frozen=True)
@@ -150,10 +155,6 @@ class _Region:
         share = (k - self.k_lo) / (self.k_hi - self.k_lo)
         return (1.0 - share) * self.low[0] + share * self.low[1], (1.0 - share) * self.high[0] + share * self.high[1]
 
-    def holds(self, probe: Probe) -> bool:
-        low, high = self.at(probe.k)
-        return low < probe.known.b < high
-
 
 @dataclass(frozen=True)
 class _Line:
@@ -164,8 +165,8 @@ class _Line:
     B0: float
     C: float
 
-    def probe(self, k: float, near: tuple[float, float] | None = None) -> Probe:
-        known, risk, sum_vdf = self.intercepts.best(k, near)
+    def probe(self, k: float) -> Probe:
+        known, risk, sum_vdf = self.intercepts.best(k)
         value = 0.5 * self.A0 * k * k + self.B0 * k + self.C * risk
         return Probe(k, value, self.A0 * k + self.B0 - self.C * sum_vdf, self.C * risk, known)
 
@@ -174,16 +175,15 @@ def _search(line: _Line, width: float, first: float = 1.0) -> tuple[float, float
     return _better_end(*search(line.probe, line.probe(0.0), width, first))
 
 
-def _search_inside(line: _Line, region: _Region, width: float) -> tuple[float, float, float, Hint] | None:
-    """The same between the sides of the region; None where the search leads out of it."""
-    first, last = (line.probe(k, region.at(k)) for k in (region.k_lo, region.k_hi))
-    if first.k == 0.0 and first.slope >= 0.0 and region.holds(first):
-        return 0.0, 0.0, 0.0, first.known
-    if not first.slope < 0.0 <= last.slope:
-        return None
-    for lo, hi in shrinking(line.probe, first, last, width):
-        if not (region.holds(lo) and region.holds(hi)):
-            return None
+def _search_inside(line: _Line, region: _Region, width: float) -> tuple[float, float, float, Hint]:
+    """The same between the sides of the region."""
+    lo, hi = line.probe(region.k_lo), line.probe(region.k_hi)
+    if lo.k == 0.0 and lo.slope >= 0.0:
+        return 0.0, 0.0, 0.0, lo.known
+    if not lo.slope < 0.0 <= hi.slope:
+        raise _Outside
+    for ends in shrinking(line.probe, lo, hi, width):
+        lo, hi = ends
     return _better_end(lo, hi)
 
 
@@ -225,6 +225,8 @@ def _regions(line: _Line, plane: PlaneAlong, first: float) -> Iterator[_Region]:
         if not k_lo < k_hi < FARTHEST:
             return
         ends = [bracket(y - (f + end * df), v, -c, ratio, 0.0, 0.0, deviations, -inf, inf) for end in (k_lo, k_hi)]
+        if not np.isfinite(ends).all():
+            return  # too few rows of one class for an estimate
         yield _Region(k_lo, k_hi, (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]))
 
 
@@ -251,10 +253,11 @@ class _Intercepts:
         workers: RowWorkers,
         *,
         fixed: _Fixed | None = None,
+        region: _Region | None = None,
         last: tuple[float, Hint] | None = None,
     ) -> None:
         self._f, self._df, self._v, self.workers = f, df, v, workers
-        self._fixed = fixed or _Fixed()
+        self._fixed, self._region = fixed or _Fixed(), region
         self._sample: list[np.ndarray] = []
         self._last = last
         self._found: dict[float, tuple[Hint, float, float]] = {}
@@ -287,15 +290,15 @@ class _Intercepts:
         parts = self.workers.map(block, row_blocks(self.n_rows))
         f, df, v = (np.concatenate([part[0][s] for part in parts]) for s in range(3))
         fixed = _Fixed(*(fsum(part[1][s] for part in parts) for s in range(3)))
-        return _Intercepts(f, df, v, self.workers, fixed=fixed)
+        return _Intercepts(f, df, v, self.workers, fixed=fixed, region=region)
 
-    def best(self, k: float, near: tuple[float, float] | None = None) -> tuple[Hint, float, float]:
+    def best(self, k: float) -> tuple[Hint, float, float]:
         """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k.
 
-        b is looked for in the interval `near` first, or close to what earlier searches make expect.
+        Raises `_Outside` where b leaves the region to which the rows were narrowed.
         """
         if k not in self._found:
-            self._found[k] = self._best(k, near or self._expected(k))
+            self._found[k] = self._best(k)
             self._last = k, self._found[k][0]
         return self._found[k]
 
@@ -308,14 +311,15 @@ class _Intercepts:
         b_below, b_above = self._found[below][0].b, self._found[above][0].b
         b = b_below + (k - below) / (above - below) * (b_above - b_below)
         radius = _EXPECTED_RADIUS * abs(b_above - b_below)
-        return b - radius, b + radius
+        return nextafter(b - radius, -inf), nextafter(b + radius, inf)
 
-    def _best(self, k: float, near: tuple[float, float] | None) -> tuple[Hint, float, float]:
+    def _best(self, k: float) -> tuple[Hint, float, float]:
         from softmargin.problems import _hinge
 
         fixed, is_few = self._fixed, self.n_rows <= _SELECTED_ROWS
+        near = self._expected(k)
         lo, hi = inf, -inf
-        for wide in self.brackets(k, near, is_sampled=not is_few):
+        for wide in self._intervals(k, near):
             lo, hi = min(lo, wide[0]), max(hi, wide[1])
             ref = reference(lo, hi)
             t, v, df, (sum_v, sum_vdf, sum_vt) = self._all(k) if is_few else self._between(k, lo, hi, ref)
@@ -325,6 +329,8 @@ class _Intercepts:
                 break
             if wide is near:  # b may be far away: no end of the next interval
                 lo, hi = inf, -inf
+        else:
+            raise _Outside
         total = sum_v + more_v + fixed.v
         if n_ties == 1:
             more_vdf -= total * tied_df
@@ -349,12 +355,17 @@ class _Intercepts:
         t, rows, sums = scan(_hinge.scan_intercepts, columns, (k, ref, lo, hi), np.int64, self.workers)
         return t, taken(self._v, rows), taken(self._df, rows), sums
 
-    def brackets(
-        self, k: float, near: tuple[float, float] | None = None, *, is_sampled: bool
-    ) -> Iterator[tuple[float, float]]:
-        """Intervals for b in the order in which to try them, made as they are asked for; the last cannot fail."""
+    def _intervals(self, k: float, near: tuple[float, float] | None) -> Iterator[tuple[float, float]]:
+        """Intervals for b in the order in which to try them; only the end of a region can be the last to fail."""
         if near is not None:
             yield near
+        if self._region is not None:
+            yield self._region.at(k)
+        else:
+            yield from self.brackets(k, is_sampled=self.n_rows > _SELECTED_ROWS)
+
+    def brackets(self, k: float, *, is_sampled: bool) -> Iterator[tuple[float, float]]:
+        """Intervals for b, judged from a sample of the rows and made as they are asked for; the last cannot fail."""
         known: np.ndarray | None = None
         slope = -self._fixed.v
         if is_sampled:
