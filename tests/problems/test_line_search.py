@@ -274,6 +274,9 @@ def test_many_rows_in_every_order(order):
         assert right >= -rounding
         assert left <= rounding or k == 0.0
 
+        assert k == ls.minimise_along(f, df, v, A0, B0, C, TwoThreads())
+        if order == "one direction" and B0 == 0.0:
+            continue  # the risk is the same for every k: rounding decides where it is smallest
         step = free.minimise_along(f, df, v, A0, B0, C, SERIAL, None, plane)
         assert step == free.minimise_along(f, df, v, A0, B0, C, TwoThreads(), None, plane)
         k_full, lo, hi, _ = free.minimise_along(f, df, v, A0, B0, C, SERIAL)  # without sample and region
@@ -281,7 +284,6 @@ def test_many_rows_in_every_order(order):
             assert step[1] <= hi * (1 + 1e-9)
             assert step[2] >= lo * (1 - 1e-9)
         assert (k_full == 0.0) == (step[0] == 0.0)
-        assert k == ls.minimise_along(f, df, v, A0, B0, C, TwoThreads())
     b, value = best_intercept(f, v)
     by = np.argsort(np.sign(v) - f)
     t, rise = (np.sign(v) - f)[by], np.cumsum(np.abs(v)[by]) - v[v > 0].sum()
