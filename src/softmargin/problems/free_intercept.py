@@ -356,7 +356,7 @@ class _Intercepts:
         return t, taken(self._v, rows), taken(self._df, rows), sums
 
     def _intervals(self, k: float, near: tuple[float, float] | None) -> Iterator[tuple[float, float]]:
-        """Intervals for b in the order in which to try them; only the end of a region can be the last to fail."""
+        """Intervals for b in the order in which to try them; the last fails only where b has left the region."""
         if near is not None:
             yield near
         if self._region is not None:
