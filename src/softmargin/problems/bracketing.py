@@ -2,13 +2,16 @@
 
 For functions whose breakpoints are too many, or not known: every probe is a pass over the data, and a bracket of a
 relative width of 1e-2 is enough for OCAS if the new plane is put at or beyond its far end.
+
+The rules are functions of numbers, so that compiled searches (`_few_rows`) go by the same ones.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 FARTHEST = 1e30  # a step at which the function still falls is taken for unbounded
+EXPECTED_RADIUS = 0.25  # of what is expected between two probes, relative to the change from one to the other
 _ROUNDING = 1e-16
 
 
@@ -40,60 +43,56 @@ def search(probe: Callable[[float], Probe], at_zero: Probe, width: float, first:
     while hi.slope < 0.0 and hi.k < FARTHEST:
         lo, hi = hi, probe(factor * hi.k)
         factor = min(factor * factor, 1e6)
-    for ends in shrinking(probe, lo, hi, width):
-        lo, hi = ends
+    slope_lo, slope_hi, side = lo.slope, hi.slope, 0.0
+    count = 0
+    while hi.slope >= 0.0 and is_wide(lo.k, lo.slope, lo.size, hi.k, width):
+        count += 1
+        k = between(count, slope_lo, slope_hi, lo.k, lo.value, lo.slope, hi.k, hi.value, hi.slope, width)
+        if not lo.k < k < hi.k:
+            break  # neighbouring numbers
+        new = probe(k)
+        slope_lo, slope_hi, side = told(new.slope, slope_lo, slope_hi, side)
+        lo, hi = (new, hi) if new.slope < 0.0 else (lo, new)
     return lo, hi
 
 
-def shrinking(probe: Callable[[float], Probe], lo: Probe, hi: Probe, width: float) -> Iterator[tuple[Probe, Probe]]:
-    """The enclosing probes, from the given ones to the last."""
-    yield lo, hi
-    shrink = _Shrink(lo.slope, hi.slope)
-    while hi.slope >= 0.0 and hi.k - lo.k > width * hi.k:
-        if lo.k == 0.0 and (-lo.slope * hi.k <= _ROUNDING * lo.size or hi.k < 1.0 / FARTHEST):
-            return  # no step in (0, hi) lowers the value by more than rounding
-        k = shrink.next(lo, hi, width)
-        if not lo.k < k < hi.k:
-            return  # neighbouring numbers
-        new = probe(k)
-        if new.slope < 0.0:
-            lo = new
-        else:
-            hi = new
-        shrink.tell(new.slope)
-        yield lo, hi
+def is_wide(lo_k: float, lo_slope: float, lo_size: float, hi_k: float, width: float) -> bool:
+    """Whether the bracket is too wide still, and a step in it may lower the value by more than rounding."""
+    if lo_k == 0.0 and (-lo_slope * hi_k <= _ROUNDING * lo_size or hi_k < 1.0 / FARTHEST):
+        return False
+    return hi_k - lo_k > width * hi_k
 
 
-class _Shrink:
-    """Chooses the next probe between two ends where the slope has opposite signs.
+def between(
+    count: int,
+    slope_lo: float,
+    slope_hi: float,
+    lo_k: float,
+    lo_value: float,
+    lo_slope: float,
+    hi_k: float,
+    hi_value: float,
+    hi_slope: float,
+    width: float,
+) -> float:
+    """Where to probe next, the `count`-th time, between two ends where the slope has opposite signs.
 
-    The Illinois rule is fast where the slope is smooth; where it jumps, the tangents meet at the jump; a bisection now
-    and then makes the number of probes certain.
+    The Illinois rule, for which `slope_lo` and `slope_hi` are those that `told` returned last, is fast where the slope
+    is smooth; where it jumps, the tangents meet at the jump; a bisection now and then makes the number of probes
+    certain.
     """
+    if count < 5:
+        k = lo_k + (hi_k - lo_k) * (slope_lo / (slope_lo - slope_hi))
+    elif count % 2 == 1:
+        k = lo_k + (lo_value - hi_value + hi_slope * (hi_k - lo_k)) / (hi_slope - lo_slope)
+    else:
+        k = 0.5 * (lo_k + hi_k) if lo_k > hi_k / 16 else max(4.0 * lo_k, hi_k / 16)
+    margin = min(0.45 * width * hi_k, 0.5 * (hi_k - lo_k))  # two probes this far around the zero end it
+    return min(max(k, lo_k + margin), hi_k - margin)
 
-    def __init__(self, slope_lo: float, slope_hi: float) -> None:
-        self._slope_lo, self._slope_hi = slope_lo, slope_hi
-        self._last_side = 0
-        self._count = 0
 
-    def next(self, lo: Probe, hi: Probe, width: float) -> float:
-        self._count += 1
-        if self._count < 5:
-            k = lo.k + (hi.k - lo.k) * (self._slope_lo / (self._slope_lo - self._slope_hi))
-        elif self._count % 2 == 1:
-            k = lo.k + (lo.value - hi.value + hi.slope * (hi.k - lo.k)) / (hi.slope - lo.slope)
-        else:
-            k = 0.5 * (lo.k + hi.k) if lo.k > hi.k / 16 else max(4.0 * lo.k, hi.k / 16)
-        margin = min(0.45 * width * hi.k, 0.5 * (hi.k - lo.k))  # two probes this far around the zero end it
-        return min(max(k, lo.k + margin), hi.k - margin)
-
-    def tell(self, slope: float) -> None:
-        """Take in the slope at the probe; that of an end that stays twice in a row counts half."""
-        if slope < 0.0:
-            self._slope_lo = slope
-            self._slope_hi *= 0.5 if self._last_side < 0 else 1.0
-            self._last_side = -1
-        else:
-            self._slope_hi = slope
-            self._slope_lo *= 0.5 if self._last_side > 0 else 1.0
-            self._last_side = 1
+def told(slope: float, slope_lo: float, slope_hi: float, side: float) -> tuple[float, float, float]:
+    """Slopes and side of the Illinois rule after a probe: that of an end that stays twice in a row counts half."""
+    if slope < 0.0:
+        return slope, 0.5 * slope_hi if side < 0.0 else slope_hi, -1.0
+    return 0.5 * slope_lo if side > 0.0 else slope_lo, slope, 1.0

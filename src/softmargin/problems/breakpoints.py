@@ -15,6 +15,7 @@ are irregular but fixed, so that equal data give equal bits.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import fsum, inf, nextafter
 from typing import Any, Protocol
 
@@ -88,8 +89,13 @@ def taken(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def sampled(*columns: np.ndarray, size: int) -> list[np.ndarray]:
     """One row from each of `size` equal parts of the rows, at irregular places."""
-    rows = (_PLACES[:size] * (columns[0].size / size)).astype(np.int64)
+    rows = _sampled_rows(columns[0].size, size)
     return [column.take(rows) for column in columns]
+
+
+@lru_cache(maxsize=8)  # the searches of a solve take the same ones over and over
+def _sampled_rows(n: int, size: int) -> np.ndarray:
+    return (_PLACES[:size] * (n / size)).astype(np.int64)
 
 
 def bracket(

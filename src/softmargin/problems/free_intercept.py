@@ -21,12 +21,13 @@ and Appendix A. Departs from the paper, which has no intercept of this kind.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import fsum, inf, nextafter, sqrt
+from math import fsum, inf, isfinite, nextafter, sqrt
+from typing import Any
 
 import numpy as np
 
 from softmargin.problems.base import Hint, PlaneAlong
-from softmargin.problems.bracketing import FARTHEST, Probe, search, shrinking
+from softmargin.problems.bracketing import EXPECTED_RADIUS, FARTHEST, Probe, search
 from softmargin.problems.breakpoints import (
     DEVIATIONS,
     SAMPLE_ROWS,
@@ -47,7 +48,6 @@ from softmargin.problems.breakpoints import (
 _CHUNK_ROWS = 1_024  # of compiled code
 _FEW_ROWS = 4 * SAMPLE_ROWS  # up to here no sample is taken
 _SELECTED_ROWS = 32 * SAMPLE_ROWS  # up to here one thread finds b as fast
-_EXPECTED_RADIUS = 0.25  # of an interval for b between two points, relative to the change from one to the other
 _MANY_ROWS = 8 * SAMPLE_ROWS  # from here on the region saves more than it costs
 _SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
 _SLOWER = 1.5  # the derivative of G is taken to grow at least so many times slower beyond the zero than before it
@@ -129,31 +129,21 @@ def minimise_along(
         # Of few rows the probes begin at fixed places: the same rows in another order then take the same path.
         return _search(line, width)
     first = known.step if known is not None and 0.0 < known.step < 1.0 else 1.0
-    for region in _regions(line, plane, first):
-        try:
-            return _search_inside(replace(line, intercepts=line.intercepts.narrowed(region)), region, width)
-        except _Outside:
-            continue
+    all_rows = _Rows(f, df, v, (A0, B0, C))
+    for region in _regions(all_rows, plane, first):
+        lo, hi, _ = all_rows.narrowed(region, workers).search(region, width)
+        if lo.is_inside and hi.is_inside and (lo.slope < 0.0 <= hi.slope or hi.k == 0.0):
+            return _better_end(lo, hi)
     return _search(line, width, first)
-
-
-class _Outside(Exception):
-    """The search leads out of the region."""
 
 
 @dataclass(frozen=True)
 class _Region:
-    """A quadrilateral of (k, b): its corners are low[0] and high[0] at k_lo, low[1] and high[1] at k_hi."""
+    """A quadrilateral of (k, b): at the two `ends`, steps k, b lies between `low` and `high`."""
 
-    k_lo: float
-    k_hi: float
-    low: tuple[float, float]
-    high: tuple[float, float]
-
-    def at(self, k: float) -> tuple[float, float]:
-        """Its lowest and its highest b at k."""
-        share = (k - self.k_lo) / (self.k_hi - self.k_lo)
-        return (1.0 - share) * self.low[0] + share * self.low[1], (1.0 - share) * self.high[0] + share * self.high[1]
+    ends: tuple[float, float]
+    low: tuple[float, float] = (-inf, -inf)
+    high: tuple[float, float] = (inf, inf)
 
 
 @dataclass(frozen=True)
@@ -175,68 +165,88 @@ def _search(line: _Line, width: float, first: float = 1.0) -> tuple[float, float
     return _better_end(*search(line.probe, line.probe(0.0), width, first))
 
 
-def _search_inside(line: _Line, region: _Region, width: float) -> tuple[float, float, float, Hint]:
-    """The same between the sides of the region."""
-    lo, hi = line.probe(region.k_lo), line.probe(region.k_hi)
-    if lo.k == 0.0 and lo.slope >= 0.0:
-        return 0.0, 0.0, 0.0, lo.known
-    if not lo.slope < 0.0 <= hi.slope:
-        raise _Outside
-    for ends in shrinking(line.probe, lo, hi, width):
-        lo, hi = ends
-    return _better_end(lo, hi)
-
-
-def _better_end(lo: Probe, hi: Probe) -> tuple[float, float, float, Hint]:
+def _better_end(lo: Any, hi: Any) -> tuple[float, float, float, Hint]:
     best = lo if lo.value < hi.value else hi
     return best.k, lo.k, hi.k, best.known
 
 
-def _regions(line: _Line, plane: PlaneAlong, first: float) -> Iterator[_Region]:
+@dataclass(frozen=True)
+class _Rows:
+    """Rows along which to search, the `terms` A0, B0 and C of G, and what other rows add to the risk.
+
+    `fixed` are the sums of |v| - v f, v df and v over those that are active for every k and b in question.
+    """
+
+    f: np.ndarray
+    df: np.ndarray
+    v: np.ndarray
+    terms: tuple[float, float, float]
+    fixed: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def search(self, region: _Region, width: float) -> tuple[Any, Any, Any]:
+        """What `_few_rows.search` finds: probes around the minimiser, and the first one."""
+        from softmargin.problems import _few_rows
+
+        work = np.empty((3, self.f.size))
+        columns = self.f, self.df, self.v
+        return _few_rows.search(*columns, self.fixed, self.terms, region.ends, region.low, region.high, width, *work)
+
+    def narrowed(self, region: _Region, workers: RowWorkers) -> "_Rows":
+        """The rows that may change sides in the region; all others are fixed."""
+        from softmargin.problems import _hinge
+
+        columns = self.f, self.df, self.v
+        corners = region.ends[0], region.low[0], region.high[0], region.ends[1], region.low[1], region.high[1]
+
+        def block(i: int, j: int) -> tuple:
+            buffer, inside = np.empty(_CHUNK_ROWS), np.empty(j - i, dtype=np.int64)
+            count, *sums = _hinge.narrow(*(column[i:j] for column in columns), *corners, buffer, inside)
+            rows = inside[:count]
+            return [column[i:j].take(rows) for column in columns], sums
+
+        parts = workers.map(block, row_blocks(self.f.size))
+        f, df, v = (np.concatenate([part[0][s] for part in parts]) for s in range(3))
+        h, vdf, sum_v = (fsum(part[1][s] for part in parts) for s in range(3))
+        return _Rows(f, df, v, self.terms, (h, vdf, sum_v))
+
+
+def _regions(rows: _Rows, plane: PlaneAlong, first: float) -> Iterator[_Region]:
     """Where the minimiser is to be expected, judged from a sample of the rows; the second is wider.
 
     For the rows that are active in the plane the sums of v and v df are known. How these change from there to the
     minimiser is what the sample tells, up to chance; the zero of the derivative of G lies between those of the sample's
     derivative raised and lowered by some standard errors.
     """
-    n = line.intercepts.n_rows
-    f, df, v, c = line.intercepts.sampled(plane.c, size=min(max(n // 16, SAMPLE_ROWS), 2 * SAMPLE_ROWS))
+    n = rows.f.size
+    f, df, v, c = sampled(rows.f, rows.df, rows.v, plane.c, size=min(max(n // 16, SAMPLE_ROWS), 2 * SAMPLE_ROWS))
     y, ratio = np.sign(v), n / f.size
-    few = _Line(
-        _Intercepts(f, df, v, line.intercepts.workers, fixed=_Fixed(v=float(c.sum()))),
-        line.A0,
-        line.B0 + line.C * (plane.rise - ratio * float(c @ df)),
-        line.C * ratio,
-    )
-    k, _, _, known = _search(few, _SAMPLE_WIDTH, first)
-    changed = active_part(y - (f + k * df), v, known.b) + c
+    A0, B0, C = rows.terms
+    B0, C = B0 + C * (plane.rise - ratio * float(c @ df)), C * ratio
+    few = _Rows(f, df, v, (A0, B0, C), (0.0, 0.0, float(c.sum())))
+    forward = _Region((0.0, first))
+    lo, hi, at_zero = few.search(forward, _SAMPLE_WIDTH)
+    best, slope = lo if lo.value < hi.value else hi, at_zero.slope
+    changed = active_part(y - (f + best.k * df), v, best.b)
+    changed += c
     # The sum of all changes is zero, so df counts from any origin; this one makes the variance small.
     sq = changed * changed
     df_centred = df - float(sq @ df) / max(float(sq.sum()), np.finfo(float).tiny)
     x = changed * df_centred
     variance = max(float(x @ x - x.sum() ** 2 / x.size), float(np.abs(v * df_centred).max() ** 2))
-    error, slope = few.C * sqrt(variance), few.probe(0.0).slope
     for deviations in (DEVIATIONS, 4.0 * DEVIATIONS):
-        margin = deviations * error
-        if k > 0.0:
-            k_lo, k_hi = max(0.0, k * (1.0 + margin / slope)), k * (1.0 - _SLOWER * margin / slope)
+        margin = deviations * C * sqrt(variance)
+        if best.k > 0.0:
+            ends = max(0.0, best.k * (1.0 + margin / slope)), best.k * (1.0 - _SLOWER * margin / slope)
         else:
-            k_lo, k_hi = 0.0, _search(replace(few, B0=few.B0 - slope - margin), _SAMPLE_WIDTH, first)[2]
-        if not k_lo < k_hi < FARTHEST:
+            falling = replace(few, terms=(A0, B0 - slope - margin, C))
+            ends = 0.0, falling.search(forward, _SAMPLE_WIDTH)[1].k
+        if not ends[0] < ends[1] < FARTHEST:
             return
-        ends = [bracket(y - (f + end * df), v, -c, ratio, 0.0, 0.0, deviations, -inf, inf) for end in (k_lo, k_hi)]
-        if not np.isfinite(ends).all():
+        limits = [bracket(y - (f + k * df), v, -c, ratio, 0.0, 0.0, deviations, -inf, inf) for k in ends]
+        (low_0, high_0), (low_1, high_1) = limits
+        if not isfinite(low_0 + high_0 + low_1 + high_1):
             return  # too few rows of one class for an estimate
-        yield _Region(k_lo, k_hi, (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]))
-
-
-@dataclass(frozen=True)
-class _Fixed:
-    """Rows that are active for every k and b in question: sums of |v| - v f, v df and v."""
-
-    h: float = 0.0
-    vdf: float = 0.0
-    v: float = 0.0
+        yield _Region(ends, (low_0, low_1), (high_0, high_1))
 
 
 _Sums = tuple[float, float, float] | list[float]
@@ -251,13 +261,9 @@ class _Intercepts:
         df: np.ndarray,
         v: np.ndarray,
         workers: RowWorkers,
-        *,
-        fixed: _Fixed | None = None,
-        region: _Region | None = None,
         last: tuple[float, Hint] | None = None,
     ) -> None:
-        self._f, self._df, self._v, self.workers = f, df, v, workers
-        self._fixed, self._region = fixed or _Fixed(), region
+        self._f, self._df, self._v, self._workers = f, df, v, workers
         self._sample: list[np.ndarray] = []
         self._last = last
         self._found: dict[float, tuple[Hint, float, float]] = {}
@@ -270,33 +276,8 @@ class _Intercepts:
     def _y(self) -> np.ndarray:
         return np.sign(self._v)
 
-    def sampled(self, *columns: np.ndarray, size: int) -> list[np.ndarray]:
-        """Some rows of f, df, v and other columns."""
-        return sampled(self._f, self._df, self._v, *columns, size=size)
-
-    def narrowed(self, region: _Region) -> "_Intercepts":
-        """The rows that may change sides in the region, and what the others add."""
-        from softmargin.problems import _hinge
-
-        columns = self._f, self._df, self._v
-        corners = region.k_lo, region.low[0], region.high[0], region.k_hi, region.low[1], region.high[1]
-
-        def block(i: int, j: int) -> tuple:
-            buffer, inside = np.empty(_CHUNK_ROWS), np.empty(j - i, dtype=np.int64)
-            count, *sums = _hinge.narrow(*(column[i:j] for column in columns), *corners, buffer, inside)
-            rows = inside[:count]
-            return [column[i:j].take(rows) for column in columns], sums
-
-        parts = self.workers.map(block, row_blocks(self.n_rows))
-        f, df, v = (np.concatenate([part[0][s] for part in parts]) for s in range(3))
-        fixed = _Fixed(*(fsum(part[1][s] for part in parts) for s in range(3)))
-        return _Intercepts(f, df, v, self.workers, fixed=fixed, region=region)
-
     def best(self, k: float) -> tuple[Hint, float, float]:
-        """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k.
-
-        Raises `_Outside` where b leaves the region to which the rows were narrowed.
-        """
+        """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k."""
         if k not in self._found:
             self._found[k] = self._best(k)
             self._last = k, self._found[k][0]
@@ -310,35 +291,32 @@ class _Intercepts:
             return None
         b_below, b_above = self._found[below][0].b, self._found[above][0].b
         b = b_below + (k - below) / (above - below) * (b_above - b_below)
-        radius = _EXPECTED_RADIUS * abs(b_above - b_below)
+        radius = EXPECTED_RADIUS * abs(b_above - b_below)
         return nextafter(b - radius, -inf), nextafter(b + radius, inf)
 
     def _best(self, k: float) -> tuple[Hint, float, float]:
         from softmargin.problems import _hinge
 
-        fixed, is_few = self._fixed, self.n_rows <= _SELECTED_ROWS
+        is_few = self.n_rows <= _SELECTED_ROWS
         near = self._expected(k)
         lo, hi = inf, -inf
         for wide in self._intervals(k, near):
             lo, hi = min(lo, wide[0]), max(hi, wide[1])
             ref = reference(lo, hi)
             t, v, df, (sum_v, sum_vdf, sum_vt) = self._all(k) if is_few else self._between(k, lo, hi, ref)
-            found = _hinge.settle(t, v, df, sum_v + fixed.v, lo, hi, *np.empty((2, t.size)))
+            found = _hinge.settle(t, v, df, sum_v, lo, hi, *np.empty((2, t.size)))
             is_inside, b, more_v, more_vdf, more_vt, n_ties, tied_df = found
             if is_inside:
                 break
             if wide is near:  # b may be far away: no end of the next interval
                 lo, hi = inf, -inf
-        else:
-            raise _Outside
-        total = sum_v + more_v + fixed.v
+        total = sum_v + more_v
         if n_ties == 1:
             more_vdf -= total * tied_df
         elif n_ties > 1:
             ties = np.flatnonzero((t == b) & (v != 0.0))
             more_vdf += _tied_slope(v[ties], df[ties], total)
-        risk = sum_vt - (b - ref) * sum_v + more_vt + (fixed.h - k * fixed.vdf - b * fixed.v)
-        return Hint(b, total, k), risk, sum_vdf + more_vdf + fixed.vdf
+        return Hint(b, total, k), sum_vt - (b - ref) * sum_v + more_vt, sum_vdf + more_vdf
 
     def _all(self, k: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, _Sums]:
         """Breakpoints, v and df of all rows."""
@@ -352,24 +330,21 @@ class _Intercepts:
         from softmargin.problems import _hinge
 
         columns = self._f, self._df, self._v
-        t, rows, sums = scan(_hinge.scan_intercepts, columns, (k, ref, lo, hi), np.int64, self.workers)
+        t, rows, sums = scan(_hinge.scan_intercepts, columns, (k, ref, lo, hi), np.int64, self._workers)
         return t, taken(self._v, rows), taken(self._df, rows), sums
 
     def _intervals(self, k: float, near: tuple[float, float] | None) -> Iterator[tuple[float, float]]:
-        """Intervals for b in the order in which to try them; the last fails only where b has left the region."""
+        """Intervals for b in the order in which to try them; the last cannot fail."""
         if near is not None:
             yield near
-        if self._region is not None:
-            yield self._region.at(k)
-        else:
-            yield from self.brackets(k, is_sampled=self.n_rows > _SELECTED_ROWS)
+        yield from self.brackets(k, is_sampled=self.n_rows > _SELECTED_ROWS)
 
     def brackets(self, k: float, *, is_sampled: bool) -> Iterator[tuple[float, float]]:
         """Intervals for b, judged from a sample of the rows and made as they are asked for; the last cannot fail."""
         known: np.ndarray | None = None
-        slope = -self._fixed.v
+        slope = 0.0
         if is_sampled:
-            self._sample = self._sample or self.sampled(size=SAMPLE_ROWS)
+            self._sample = self._sample or sampled(self._f, self._df, self._v, size=SAMPLE_ROWS)
             f, df, v = self._sample
             y = np.sign(v)
             t = y - (f + k * df)

@@ -69,7 +69,9 @@ class OCAS(CuttingPlaneSolver):
         k_mixed = found.k + self.mixing * (1.0 - found.k)  # eq. (8) along the line, where w_t is at k = 1
         k_mixed = max(k_mixed, found.hi) if found.k <= 1.0 else min(k_mixed, found.lo)
         f, risk, pattern = problem.follow(best.f, line.f, found, k_mixed)
-        candidate = Point(best.x + found.k * line.x, f, found.hint)
+        x = found.k * line.x
+        x += best.x
+        candidate = Point(x, f, found.hint)
         value = 0.5 * planes.inner(candidate, candidate) + problem.C * risk
         new_best, primal = (candidate, value) if value < state.primal else (best, state.primal)
         violation = (primal - dual) / problem.scale

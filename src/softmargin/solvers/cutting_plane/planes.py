@@ -152,8 +152,9 @@ class Planes:
         if self.as_outputs:
             x = problem.coefficients(self.witnesses, -gamma)
             return Point(x - start.x, combined - start.f), float(x @ combined)
-        x = combined - start.x
-        return Point(x, problem.outputs(x)), float(combined @ combined)
+        sq_norm = float(combined @ combined)
+        combined -= start.x
+        return Point(combined, problem.outputs(combined)), sq_norm
 
     def bound(self, gamma: np.ndarray, sq_norm: float) -> float:
         """The value of the dual of the reduced problem, given |w|^2 of the point of gamma.

@@ -1,0 +1,106 @@
+"""The search of `free_intercept` on few rows, compiled: one call instead of a dozen short ones with Python between.
+
+Rows given are few; what others add is `fixed`: the sums of |v| - v f, v df and v over rows that are active for every k
+and b in question. `terms` are A0, B0 and C of G, and t, `some` and `weights` are workspace.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from softmargin.core.jit import compiled
+from softmargin.problems import bracketing
+from softmargin.problems._hinge import settle
+from softmargin.problems.base import Hint
+
+_FARTHEST = bracketing.FARTHEST
+_RADIUS = bracketing.EXPECTED_RADIUS
+_is_wide, _between, _told = compiled(bracketing.is_wide), compiled(bracketing.between), compiled(bracketing.told)
+
+
+class Probe(NamedTuple):
+    """A step k, G and some slope of it there, C times the risk, the best b, and the sum of v over active rows.
+
+    They count only if the best b lies where it was looked for: `is_inside`.
+    """
+
+    is_inside: bool
+    k: float
+    value: float
+    slope: float
+    size: float
+    b: float
+    sum_v: float
+
+    @property
+    def known(self) -> Hint:
+        return Hint(self.b, self.sum_v, self.k)
+
+
+@compiled(sums=True)
+def _probe(f, df, v, fixed, terms, k, near, wide, t, some, weights):
+    """Looks for b in the interval `near` first, and no further than in `wide`."""
+    n = np.uint64(f.size)
+    for i in range(n):
+        t[i] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k * df[i])
+    lo, hi = near
+    for _ in range(2):
+        is_inside, b, sum_v, sum_vdf, sum_vt, ties, tied_df = settle(t, v, df, fixed[2], lo, hi, some, weights)
+        if is_inside:
+            break
+        lo, hi = wide
+    sum_v += fixed[2]
+    if ties == 1:
+        sum_vdf -= sum_v * tied_df
+    elif ties > 1:
+        missing = -sum_v  # any rows that make the sum zero give a slope
+        for i in range(n):
+            if t[i] == b and v[i] * missing > 0.0:
+                x = v[i] if abs(v[i]) < abs(missing) else missing
+                sum_vdf += x * df[i]
+                missing -= x
+    A0, B0, C = terms
+    size = C * (sum_vt + (fixed[0] - k * fixed[1] - b * fixed[2]))
+    slope = A0 * k + B0 - C * (sum_vdf + fixed[1])
+    return Probe(is_inside, k, 0.5 * A0 * k * k + B0 * k + size, slope, size, b, sum_v)
+
+
+@compiled
+def search(f, df, v, fixed, terms, ends, low, high, width, t, some, weights):
+    """(lo, hi, first) around the minimiser of G, found as by `bracketing.search`; probes at both `ends` come first.
+
+    `low` and `high` are the limits of b at both ends. Where they are finite, k is looked for between the ends and b
+    between the limits, else any b, and any k from the first end on. The minimiser lies between lo and hi only if both
+    are inside and their slopes have opposite signs, or if lo = hi has k = 0.
+    """
+    is_region = low[0] > -np.inf
+    wide = low[0], high[0]
+    first = lo = _probe(f, df, v, fixed, terms, ends[0], wide, wide, t, some, weights)
+    if lo.slope >= 0.0 or not lo.is_inside:
+        return lo, lo, lo
+    wide = low[1], high[1]
+    hi = _probe(f, df, v, fixed, terms, ends[1], wide, wide, t, some, weights)
+    factor = 2.0
+    while hi.slope < 0.0 and hi.k < _FARTHEST and not is_region:
+        lo, hi = hi, _probe(f, df, v, fixed, terms, factor * hi.k, wide, wide, t, some, weights)
+        factor = min(factor * factor, 1e6)
+    slope_lo, slope_hi, side = lo.slope, hi.slope, 0.0
+    count = 0
+    while hi.slope >= 0.0 and hi.is_inside and lo.is_inside and _is_wide(lo.k, lo.slope, lo.size, hi.k, width):
+        count += 1
+        k = _between(count, slope_lo, slope_hi, lo.k, lo.value, lo.slope, hi.k, hi.value, hi.slope, width)
+        if not lo.k < k < hi.k:
+            break  # neighbouring numbers
+        b = lo.b + (k - lo.k) / (hi.k - lo.k) * (hi.b - lo.b)
+        radius = _RADIUS * abs(hi.b - lo.b)
+        near = np.nextafter(b - radius, -np.inf), np.nextafter(b + radius, np.inf)
+        if is_region:
+            x = (k - ends[0]) / (ends[1] - ends[0])
+            wide = (1.0 - x) * low[0] + x * low[1], (1.0 - x) * high[0] + x * high[1]
+        new = _probe(f, df, v, fixed, terms, k, near, wide, t, some, weights)
+        slope_lo, slope_hi, side = _told(new.slope, slope_lo, slope_hi, side)
+        if new.slope < 0.0:
+            lo = new
+        else:
+            hi = new
+    return lo, hi, first
