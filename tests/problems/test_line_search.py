@@ -356,6 +356,8 @@ def test_the_derivative_of_a_probe_is_the_right_derivative_even_where_rows_tie()
         _, value, sum_vdf = free._Intercepts(f, df, v, SERIAL).best(0.0)
         later = marginal_risk((f + 1e-3 * df)[None], v)[0]
         assert -sum_vdf == pytest.approx((later - value) / 1e-3, abs=1e-9)
+        first = free._Rows(f, df, v, (0.0, 0.0, 1.0)).search(free._Region((0.0, 1.0)), 1e-2)[2]
+        assert first.slope == pytest.approx(-sum_vdf, abs=1e-9)
 
 
 def test_the_free_search_takes_few_probes_and_few_of_them_of_all_rows(monkeypatch):
@@ -381,7 +383,7 @@ def test_the_free_search_takes_few_probes_and_few_of_them_of_all_rows(monkeypatc
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_search_of_few_rows_takes_the_same_path_compiled(kind):
-    """Both go by the rules of `bracketing`; where rows tie, often at the minimiser, they may take other slopes."""
+    """Both go by the rules of `bracketing`; rounding may take them to other sides of a kink."""
     rng = np.random.default_rng(14)
     n_same = 0
     for _ in range(250):

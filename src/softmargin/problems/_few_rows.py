@@ -10,7 +10,7 @@ import numpy as np
 
 from softmargin.core.jit import compiled
 from softmargin.problems import bracketing
-from softmargin.problems._hinge import settle
+from softmargin.problems._hinge import settle, zero_piece
 from softmargin.problems.base import Hint
 
 _FARTHEST = bracketing.FARTHEST
@@ -19,7 +19,7 @@ _is_wide, _between, _told = compiled(bracketing.is_wide), compiled(bracketing.be
 
 
 class Probe(NamedTuple):
-    """A step k, G and some slope of it there, C times the risk, the best b, and the sum of v over active rows.
+    """A step k, G and its right derivative there, C times the risk, the best b, and the sum of v over active rows.
 
     They count only if the best b lies where it was looked for: `is_inside`.
     """
@@ -35,6 +35,28 @@ class Probe(NamedTuple):
     @property
     def known(self) -> Hint:
         return Hint(self.b, self.sum_v, self.k)
+
+
+@compiled
+def _tied_slope(t, v, df, b, balance, some, weights):
+    """What `free_intercept.tied_slope` returns, of all rows with t_i = b."""
+    n = np.uint64(t.size)
+    m = np.uint64(0)
+    slope = -balance
+    for i in range(n):
+        if t[i] == b and v[i] != 0.0:
+            some[m] = -df[i]
+            weights[m] = abs(v[i])
+            slope -= max(v[i], 0.0)
+            m += np.uint64(1)
+    low, high, _ = zero_piece(some[:m], weights[:m], slope, 0.0, -np.inf, np.inf)
+    turn = high if high < np.inf else low
+    total = 0.0
+    for i in range(n):
+        if t[i] == b and (-df[i] > turn if v[i] > 0.0 else -df[i] < turn):
+            total += v[i] * df[i]
+            balance += v[i]
+    return total + balance * turn
 
 
 @compiled(sums=True)
@@ -53,12 +75,7 @@ def _probe(f, df, v, fixed, terms, k, near, wide, t, some, weights):
     if ties == 1:
         sum_vdf -= sum_v * tied_df
     elif ties > 1:
-        missing = -sum_v  # any rows that make the sum zero give a slope
-        for i in range(n):
-            if t[i] == b and v[i] * missing > 0.0:
-                x = v[i] if abs(v[i]) < abs(missing) else missing
-                sum_vdf += x * df[i]
-                missing -= x
+        sum_vdf += _tied_slope(t, v, df, b, sum_v, some, weights)
     A0, B0, C = terms
     size = C * (sum_vt + (fixed[0] - k * fixed[1] - b * fixed[2]))
     slope = A0 * k + B0 - C * (sum_vdf + fixed[1])

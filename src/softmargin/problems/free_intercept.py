@@ -315,7 +315,7 @@ class _Intercepts:
             more_vdf -= total * tied_df
         elif n_ties > 1:
             ties = np.flatnonzero((t == b) & (v != 0.0))
-            more_vdf += _tied_slope(v[ties], df[ties], total)
+            more_vdf += tied_slope(v[ties], df[ties], total)
         return Hint(b, total, k), sum_vt - (b - ref) * sum_v + more_vt, sum_vdf + more_vdf
 
     def _all(self, k: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, _Sums]:
@@ -358,7 +358,7 @@ class _Intercepts:
                 yield -inf, inf
 
 
-def _tied_slope(v: np.ndarray, df: np.ndarray, balance: float) -> float:
+def tied_slope(v: np.ndarray, df: np.ndarray, balance: float) -> float:
     """Sum of pi_i v_i df_i over several rows tied at the best b, where balance + sum of pi_i v_i = 0.
 
     As k grows the breakpoints of these rows move by -df_i: which are active is a selection of its own. It
