@@ -176,9 +176,11 @@ class Products:
         return total
 
     def _values_changed(self, v: np.ndarray, before: np.ndarray) -> float:
-        """About how many values X'(v - before) reads, judged from some of the rows, those of v and before included."""
+        """About how many values X'(v - before) reads at least, judged from some of the rows; v and before included."""
         if not before.size:
             return float(self.flat.values.size)
+        if 2 * v.size >= FEW_VALUES:
+            return 2.0 * v.size
         some = slice(None, None, 1 + v.size // COUNTED_ROWS)
         share = np.count_nonzero(v[some] != before[some]) / max(v[some].size, 1)
         return 2.0 * v.size + share * self.flat.values.size

@@ -83,6 +83,13 @@ def _probe(f, df, v, fixed, terms, k, near, wide, t, some, weights):
 
 
 @compiled
+def _middle(limits):
+    """Half of an interval: limits of b are some standard errors away from where it is expected."""
+    lo, hi = limits
+    return (0.75 * lo + 0.25 * hi, 0.25 * lo + 0.75 * hi) if lo > -np.inf else limits
+
+
+@compiled
 def search(f, df, v, fixed, terms, ends, low, high, width, t, some, weights):
     """(lo, hi, first) around the minimiser of G, found as by `bracketing.search`; probes at both `ends` come first.
 
@@ -92,11 +99,11 @@ def search(f, df, v, fixed, terms, ends, low, high, width, t, some, weights):
     """
     is_region = low[0] > -np.inf
     wide = low[0], high[0]
-    first = lo = _probe(f, df, v, fixed, terms, ends[0], wide, wide, t, some, weights)
+    first = lo = _probe(f, df, v, fixed, terms, ends[0], _middle(wide), wide, t, some, weights)
     if lo.slope >= 0.0 or not lo.is_inside:
         return lo, lo, lo
     wide = low[1], high[1]
-    hi = _probe(f, df, v, fixed, terms, ends[1], wide, wide, t, some, weights)
+    hi = _probe(f, df, v, fixed, terms, ends[1], _middle(wide), wide, t, some, weights)
     factor = 2.0
     while hi.slope < 0.0 and hi.k < _FARTHEST and not is_region:
         lo, hi = hi, _probe(f, df, v, fixed, terms, factor * hi.k, wide, wide, t, some, weights)

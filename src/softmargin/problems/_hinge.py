@@ -55,10 +55,11 @@ def follow(f, df, k, k_plane, v, f_new, out):
 
 
 @compiled(sums=True)
-def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, inside):
+def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, q, inside):
     """As `follow`, at intercept b; the plane's own intercept is known to lie in (lo, hi) only.
 
-    Rows whose breakpoint lies in there get coefficient 0 for now; their breakpoints go to t, their numbers to `inside`.
+    Rows whose breakpoint lies in there get coefficient 0 for now; their breakpoints go to t, their v to q, their
+    numbers to `inside`.
     Returns how many, the sum of the hinges at f + k df and b, and the sums of out_i and |out_i|.
     """
     n = np.uint64(f.size)
@@ -89,6 +90,7 @@ def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, inside):
             if some:
                 for i in range(part, end):
                     t[m] = buffer[i - start]
+                    q[m] = v[i]
                     inside[m] = i
                     m += np.uint64((buffer[i - start] > lo) & (buffer[i - start] < hi))
     return m, risk, balance, constant
@@ -351,7 +353,7 @@ def settle(t, v, df, fixed_v, lo, hi, some, weights):
 
 
 @compiled
-def complete_plane(t, rows, v, b, balance, out, bits):
+def complete_plane(t, q, rows, b, balance, out, bits):
     """Coefficients and bits of the rows that `follow_free` left open, where b is the plane's intercept.
 
     Rows tied at b are activated in turn until the coefficients add up to zero, the last one by the fraction that is
@@ -364,7 +366,7 @@ def complete_plane(t, rows, v, b, balance, out, bits):
     fraction = 1.0
     for i in range(t.size):
         row = rows[i]
-        x = v[row]
+        x = q[i]
         if t[i] == b and (x > 0.0) == (balance > 0.0) and missing > 0.0:
             if abs(x) > missing:
                 last = row

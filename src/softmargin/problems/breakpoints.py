@@ -59,7 +59,7 @@ def scan(
     arguments: tuple,
     dtype: type,
     workers: RowWorkers,
-) -> tuple[np.ndarray, np.ndarray, list[float]]:
+) -> tuple[list[np.ndarray], list[float]]:
     """What a scan of `_hinge` finds: breakpoints in the interval, their weights or (int64) row numbers, and sums."""
 
     def block(i: int, j: int) -> tuple:
@@ -69,17 +69,16 @@ def scan(
         other = other[:count]
         if dtype is np.int64:
             other += i
-        return t[:count], other, sums
+        return (t[:count], other), sums
 
     return joined(workers.map(block, row_blocks(columns[0].size)))
 
 
-def joined(parts: list[tuple[np.ndarray, np.ndarray, list[float]]]) -> tuple[np.ndarray, np.ndarray, list[float]]:
-    """What the blocks of a scan found, as one."""
-    if len(parts) == 1:
-        return parts[0]
-    t, other = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-    return t, other, [fsum(sums) for sums in zip(*(part[2] for part in parts), strict=True)]
+def joined(parts: list[tuple[Sequence[np.ndarray], Sequence[float]]]) -> tuple[list[np.ndarray], list[float]]:
+    """Columns and sums of the blocks of a pass, as one."""
+    columns, sums = (zip(*both, strict=True) for both in zip(*parts, strict=True))
+    one = len(parts) == 1
+    return [column[0] if one else np.concatenate(column) for column in columns], [fsum(sum_) for sum_ in sums]
 
 
 def taken(column: np.ndarray, rows: np.ndarray) -> np.ndarray:

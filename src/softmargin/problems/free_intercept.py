@@ -21,7 +21,7 @@ and Appendix A. Departs from the paper, which has no intercept of this kind.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import fsum, inf, isfinite, nextafter, sqrt
+from math import inf, isfinite, nextafter, sqrt
 from typing import Any
 
 import numpy as np
@@ -84,24 +84,24 @@ def follow(
     from softmargin.problems import _hinge, _witness
 
     def block(i: int, j: int) -> tuple:
-        buffer, t, inside = np.empty(_CHUNK_ROWS), np.empty(j - i), np.empty(j - i, dtype=np.int64)
+        buffer, t, q = np.empty(_CHUNK_ROWS), np.empty(j - i), np.empty(j - i)
+        inside = np.empty(j - i, dtype=np.int64)
         vectors = f[i:j], df[i:j], k, known.b, k_plane, v[i:j], lo, hi, f_new[i:j], out[i:j]
-        count, *sums = _hinge.follow_free(*vectors, buffer, t, inside)
+        count, *sums = _hinge.follow_free(*vectors, buffer, t, q, inside)
         _witness.pack_bits(out[i:j], bits[i // 8 :])
         inside = inside[:count]
         inside += i
-        return t[:count], inside, sums
+        return (t[:count], q[:count], inside), sums
 
     lo, hi = inf, -inf
     intercepts = _Intercepts(f, df, v, workers, last=(k, known))
     for wide in intercepts.brackets(k_plane, is_sampled=f.size > _FEW_ROWS):
         lo, hi = min(lo, wide[0]), max(hi, wide[1])
-        t, rows, (risk, balance, constant) = joined(workers.map(block, row_blocks(f.size)))
-        near = taken(v, rows)
-        is_inside, b, sum_v, *_ = _hinge.settle(t, near, near, -balance, lo, hi, *np.empty((2, t.size)))
+        (t, q, rows), (risk, balance, constant) = joined(workers.map(block, row_blocks(f.size)))
+        is_inside, b, sum_v, *_ = _hinge.settle(t, q, q, -balance, lo, hi, *np.empty((2, t.size)))
         if is_inside:
             break
-    more, row, fraction = _hinge.complete_plane(t, rows, v, b, balance - sum_v, out, bits)
+    more, row, fraction = _hinge.complete_plane(t, q, rows, b, balance - sum_v, out, bits)
     return risk, constant + more, row, fraction
 
 
@@ -204,9 +204,7 @@ class _Rows:
             rows = inside[:count]
             return [column[i:j].take(rows) for column in columns], sums
 
-        parts = workers.map(block, row_blocks(self.f.size))
-        f, df, v = (np.concatenate([part[0][s] for part in parts]) for s in range(3))
-        h, vdf, sum_v = (fsum(part[1][s] for part in parts) for s in range(3))
+        (f, df, v), (h, vdf, sum_v) = joined(workers.map(block, row_blocks(self.f.size)))
         return _Rows(f, df, v, self.terms, (h, vdf, sum_v))
 
 
@@ -330,7 +328,7 @@ class _Intercepts:
         from softmargin.problems import _hinge
 
         columns = self._f, self._df, self._v
-        t, rows, sums = scan(_hinge.scan_intercepts, columns, (k, ref, lo, hi), np.int64, self._workers)
+        (t, rows), sums = scan(_hinge.scan_intercepts, columns, (k, ref, lo, hi), np.int64, self._workers)
         return t, taken(self._v, rows), taken(self._df, rows), sums
 
     def _intervals(self, k: float, near: tuple[float, float] | None) -> Iterator[tuple[float, float]]:

@@ -88,7 +88,7 @@ def minimise_along(
             wide = bracket(*sample, None, C * n / sample[0].size, B0, A0, deviations, 0.0, inf)
         lo = min(lo, wide[0]) if left_fails else lo
         hi = max(hi, wide[1]) if right_fails else hi
-        t, q, (sum_q,) = scan(_hinge.scan_steps, (f, df, v), (lo, hi), np.float64, workers)
+        (t, q), (sum_q,) = scan(_hinge.scan_steps, (f, df, v), (lo, hi), np.float64, workers)
         slope = B0 - C * (sum_q + positive(q))
         if lo == 0.0 and slope >= 0.0:
             return 0.0
