@@ -64,6 +64,8 @@ def main() -> None:
         f"{', '.join(f'{t:g}' for t in RIVAL_TOLS)} whose primal value is as good as ours (the last if "
         "none is); always on CSR float64, the form it is fastest with. The ratio compares medians of runs in "
         "turn, one thread each; above 1 LIBLINEAR is faster.",
+        "above its target, and why: dense float64 is the largest form, and most of an iteration goes into reading it "
+        "twice (`iteration_limit`); one thread reads half as fast as two.",
     )
 
 
