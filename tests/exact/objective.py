@@ -128,8 +128,10 @@ def tasks_and_values(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
 
 
 def _weights(problem: Any) -> list[Fraction]:
-    n_rows = len(problem.y)
-    return exact(problem.sample_weight) if problem.sample_weight is not None else [Fraction(1)] * n_rows
+    """Sample weight times class weight of each row."""
+    given = exact(problem.sample_weight) if problem.sample_weight is not None else [Fraction(1)] * len(problem.y)
+    factors = problem.parameters.get("class_weight", {})
+    return [s * Fraction(factors.get(label, 1)) for s, label in zip(given, problem.y, strict=True)]
 
 
 def _linear_svc(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:

@@ -18,9 +18,13 @@ import softmargin
 # The demand on the share of certified fits is for problems whose entries, zeros aside, have sizes in this range.
 ORDINARY = (1e-100, 1e100)
 MOST_ROWS = 8
-# No fit of so few rows needs more; for "smo" it counts pair steps.
-MAX_ITER = {"smo": 100_000}
-_MAX_ITER = 1_000
+# Solvers, and a limit on the iterations of each: fits of so few rows need fewer, or do not end at all. "smo" counts pair
+# steps; a round of "block" is up to a million of them.
+_PLANES = {"auto": 200, "ocas": 200, "cpa": 200}
+_LINEAR = {**_PLANES, "sgd": 100, "pegasos": 100}
+_KERNEL = {"auto": 10, "block": 10, "smo": 100_000, "active_set": 1_000, "ipm": 200}
+_PAIR_RULES = ["most_violating_pair", "second_order", "maximum_gain", "hybrid_maximum_gain", "gain_one_row"]
+_PAIR_RULES += ["gain_all_cached", "decomposition"]
 # These end after a fixed number of passes, mostly before `tol`.
 APPROXIMATE = ("sgd", "pegasos")
 
@@ -70,7 +74,8 @@ class Problem:
     def __str__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         options = "".join(f", {name}={value!r}" for name, value in self._options.items())
-        X = f"np.array({self.dense!r}, dtype=np.{self.X.dtype})"
+        order = "" if self.X.flags.c_contiguous else ', order="F"'
+        X = f"np.array({self.X.tolist()!r}, dtype=np.{self.X.dtype}{order})"
         lines = ["import numpy as np", f"from softmargin import {self.estimator}"]
         if self.is_sparse:
             lines[1:1] = ["import scipy.sparse as sp"]
@@ -88,7 +93,7 @@ def make(number: int) -> Problem:
 def _linear_svc(number: int, rng: np.random.Generator) -> Problem:
     X = _rows(rng)
     y = _classes(rng, X, 3 if rng.random() < 0.2 else 2)
-    parameters = _common(rng, ["auto", "ocas", "cpa", "ocas", "cpa", "sgd", "pegasos"])
+    parameters = _common(rng, _LINEAR)
     intercept = rng.choice(["free", "free", "penalised", "none"])
     if intercept == "none":
         parameters["fit_intercept"] = False
@@ -101,7 +106,11 @@ def _linear_svc(number: int, rng: np.random.Generator) -> Problem:
 
 def _svc(number: int, rng: np.random.Generator) -> Problem:
     kernel = str(rng.choice(["linear", "poly", "rbf", "laplacian", "precomputed"]))
-    parameters = {"kernel": kernel, **_common(rng, ["auto", "block", "smo", "active_set", "ipm"])}
+    parameters = {"kernel": kernel, **_common(rng, _KERNEL)}
+    if parameters["solver"] == "smo" and rng.random() < 0.5:
+        parameters["working_set"] = str(rng.choice(_PAIR_RULES))
+    if rng.random() < 0.05:
+        parameters["stopping"] = "kkt"
     if kernel == "precomputed":
         X = _gram(rng)
     else:
@@ -127,7 +136,7 @@ def _rank_svm(number: int, rng: np.random.Generator) -> Problem:
         qid = None
         first = 0
     y[first], y[-1] = 0.0, 1.0  # at least one pair
-    parameters = _common(rng, ["auto", "ocas", "cpa"])
+    parameters = _common(rng, _PLANES)
     parameters["pairs"] = str(rng.choice(["mean", "sum"]))
     parameters["query_weight"] = str(rng.choice(["pairs", "equal"]))
     return _stored(number, rng, "RankSVM", parameters, X, y.tolist(), None if qid is None else qid.tolist())
@@ -136,7 +145,7 @@ def _rank_svm(number: int, rng: np.random.Generator) -> Problem:
 def _ordinal_svc(number: int, rng: np.random.Generator) -> Problem:
     X = _rows(rng, least=3)
     y = _classes(rng, X, _pick(rng, {2: 1, 3: 4, 4: 1}))
-    parameters = _common(rng, ["auto", "ocas", "cpa"])
+    parameters = _common(rng, _PLANES)
     parameters["thresholds"] = _pick(rng, {"all": 2, "immediate": 2, "fitted": 1})
     return _stored(number, rng, "OrdinalSVC", parameters, X, y)
 
@@ -155,18 +164,16 @@ def _pick(rng: np.random.Generator, shares: dict[Any, float]) -> Any:
     return values[rng.choice(len(values), p=p / p.sum())]
 
 
-def _common(rng: np.random.Generator, solvers: list[str]) -> dict[str, Any]:
-    """Solver, C and tol."""
-    solver = str(rng.choice(solvers))
+def _common(rng: np.random.Generator, solvers: dict[str, int]) -> dict[str, Any]:
+    """Solver, C, tol and max_iter."""
+    solver = str(rng.choice(list(solvers)))
     C = {"one": 1.0, "near": 10.0 ** rng.uniform(-3, 3), "far": 10.0 ** rng.uniform(-12, 12), "huge": 1e12}
-    parameters = {
+    return {
         "C": C[_pick(rng, {"one": 4, "near": 5, "far": 1.5, "huge": 0.3})],
         "solver": solver,
         "tol": _pick(rng, {1e-3: 8, 1e-2: 1, 1e-6: 1}),
+        "max_iter": solvers[solver],
     }
-    if solver not in APPROXIMATE:
-        parameters["max_iter"] = MAX_ITER.get(solver, _MAX_ITER)
-    return parameters
 
 
 def _rows(rng: np.random.Generator, least: int = 2, most: int = MOST_ROWS) -> np.ndarray:
@@ -249,9 +256,15 @@ def _stored(
     y: list,
     qid: list | None = None,
 ) -> Problem:
-    """With weights, and with X as it comes: double or single precision, dense or sparse."""
-    if rng.random() < 0.2 and _largest(X) < 1e30:
-        X = X.astype(np.float32)
+    """With weights, and with X as it comes: float64, float32 or integers, dense in either order or sparse."""
+    single = X.astype(np.float32) if _largest(X) < 1e30 else None
+    if single is not None and rng.random() < 0.2 and (parameters.get("kernel") != "precomputed" or (single == X).all()):
+        X = single  # a kernel matrix is rounded only if it stays positive semi-definite
+    elif (np.rint(X) == X).all() and _largest(X) < 100 and rng.random() < 0.2:
+        X = X.astype(str(rng.choice(["int8", "int64"])))
+    X = np.asfortranarray(X) if rng.random() < 0.1 else X
+    if estimator != "RankSVM" and rng.random() < 0.1:
+        parameters["class_weight"] = {label: float(rng.choice([0.25, 0.5, 2.0, 1024.0])) for label in sorted(set(y))}
     is_sparse = parameters.get("kernel") != "precomputed" and rng.random() < 0.2
     return Problem(number, estimator, parameters, X, y, _sample_weight(rng, y, qid), qid, bool(is_sparse))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from exact.objective import EXP_ERROR, KernelTask, LinearTask, exp_minus
-from exact.problems import Problem, make
+from exact.problems import Problem
 from exact.rational import BoxQP, dyadic, maximise, solve_symmetric
 from exact.verdict import faults_of
 
@@ -145,7 +145,7 @@ def test_a_gap_that_is_too_small_is_noticed():
 
 
 def test_a_model_that_is_not_a_number_is_noticed():
-    problem = make(0)
+    problem = Problem(-1, "LinearSVC", {}, np.array([[-1.0], [1.0]]), [0, 1])
     model = problem.fit()
     model.coef_ = np.full_like(model.coef_, np.nan)
     assert "no finite numbers" in next(faults_of(problem, model))
