@@ -18,10 +18,10 @@ import softmargin
 # The demand on the share of certified fits is for problems whose entries, zeros aside, have sizes in this range.
 ORDINARY = (1e-100, 1e100)
 MOST_ROWS = 8
-# Solvers, and a limit on the iterations of each: fits of so few rows need fewer, or do not end at all. "smo" counts pair
-# steps; a round of "block" is up to a million of them.
+# Solvers, and a limit on the iterations of each: fits of so few rows need fewer, or do not end at all. An iteration of
+# "smo" is a pair step; one of "block" is up to a million of them.
 _PLANES = {"auto": 200, "ocas": 200, "cpa": 200}
-_LINEAR = {**_PLANES, "sgd": 100, "pegasos": 100}
+_LINEAR = {**_PLANES, "sgd": 20, "pegasos": 20}
 _KERNEL = {"auto": 10, "block": 10, "smo": 100_000, "active_set": 1_000, "ipm": 200}
 _PAIR_RULES = ["most_violating_pair", "second_order", "maximum_gain", "hybrid_maximum_gain", "gain_one_row"]
 _PAIR_RULES += ["gain_all_cached", "decomposition"]
@@ -261,7 +261,7 @@ def _stored(
     if single is not None and rng.random() < 0.2 and (parameters.get("kernel") != "precomputed" or (single == X).all()):
         X = single  # a kernel matrix is rounded only if it stays positive semi-definite
     elif (np.rint(X) == X).all() and _largest(X) < 100 and rng.random() < 0.2:
-        X = X.astype(str(rng.choice(["int8", "int64"])))
+        X = X.astype(np.int64)
     X = np.asfortranarray(X) if rng.random() < 0.1 else X
     if estimator != "RankSVM" and rng.random() < 0.1:
         parameters["class_weight"] = {label: float(rng.choice([0.25, 0.5, 2.0, 1024.0])) for label in sorted(set(y))}
