@@ -4,7 +4,7 @@ plain     |computed - real| <= gamma(k) |x_i| |w|, with k the number of stored v
 in pairs  the same with 2^-101 k in place of gamma(k)
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,17 @@ class Outputs(NamedTuple):
     f: np.ndarray
     low: np.ndarray | float
     error: np.ndarray
+
+    def take(self, index: Any) -> "Outputs":
+        low = self.low[index] if isinstance(self.low, np.ndarray) else self.low
+        return Outputs(self.f[index], low, self.error[index])
+
+    def replaced(self, index: np.ndarray, by: "Outputs") -> "Outputs":
+        """Those of `index` exchanged for others, where these are known better."""
+        f, low, error = self.f.copy(), np.zeros(self.f.size) + self.low, self.error.copy()
+        better = by.error < error[index]
+        f[index[better]], low[index[better]], error[index[better]] = by.take(better)
+        return Outputs(f, low, error)
 
 
 def longest_row(rows: Rows) -> int:
@@ -56,7 +67,7 @@ def sharper_outputs(rows: Rows, w: np.ndarray, lengths: np.ndarray, index: np.nd
     high, low = np.empty((2, index.size))
     with np.errstate(all="ignore"):
         _precise.dot(*rows.flat, np.ascontiguousarray(w, dtype=np.float64), index, high, low)
-        error = lengths[index] * (_pair_error(rows, k) * norm_above(w)) + 8 * k * TINY
+        error = lengths[index] * (pair_error(rows, k) * norm_above(w)) + 8 * k * TINY
     is_bad = ~np.isfinite(low)
     high[is_bad], low[is_bad], error[is_bad] = 0.0, 0.0, np.inf
     return Outputs(high, low, error)
@@ -79,12 +90,12 @@ def sharper_combination(rows: Rows, v: np.ndarray, lengths: np.ndarray) -> float
     with np.errstate(all="ignore"):
         _precise.t_dot(*rows.flat, np.ascontiguousarray(v, dtype=np.float64), high, low)
         reach = float(np.abs(v) @ lengths) * (1.0 + gamma(v.size))
-        found = (norm_above(high) + norm_above(low) + _pair_error(rows, used) * reach) * SLACK
+        found = (norm_above(high) + norm_above(low) + pair_error(rows, used) * reach) * SLACK
     return float(found + 8 * used * np.sqrt(high.size) * TINY) if np.isfinite(found) else np.inf
 
 
-def _pair_error(rows: Rows, k: int) -> float:
-    """Of k terms; large integers are rounded before they are multiplied."""
+def pair_error(rows: Rows, k: int) -> float:
+    """Relative error of k terms in pairs of numbers; large integers are rounded before they are multiplied."""
     values = rows.flat.values
     is_rounded = values.dtype.kind in "iu" and values.itemsize == 8 and values.size
     if is_rounded and max(abs(int(values.max())), abs(int(values.min()))) > _LARGEST_INTEGER:

@@ -7,6 +7,7 @@ from softmargin.core.threads import Workers
 from softmargin.kernels.errors import EntryErrors, Share
 from softmargin.kernels.lru import LRU
 from softmargin.kernels.matrix import DirectRows, KernelRows
+from softmargin.kernels.precise import PreciseRows
 from softmargin.kernels.precomputed import PrecomputedRows
 
 _COLUMNS = 4096  # of a row sum that a thread works on at a time
@@ -46,6 +47,9 @@ class RowStore:
 
     def sharper(self, index: np.ndarray) -> DirectRows | None:
         return self.source.sharper(index)
+
+    def precise(self, index: np.ndarray) -> PreciseRows | None:
+        return self.source.precise(index)
 
     @property
     def n_evaluations(self) -> int:

@@ -112,6 +112,10 @@ class GrowingMatrix(DirectRows):
     def diag(self) -> np.ndarray:
         return self.side.diagonal
 
+    def precise(self, index: np.ndarray) -> None:
+        """The rows as they were given are not kept."""
+        return
+
 
 class PartRows:
     """K[index, index] of a growing matrix."""
@@ -132,6 +136,9 @@ class PartRows:
         return self.whole.errors().take(self.index)
 
     def sharper(self, index: np.ndarray) -> None:
+        return None
+
+    def precise(self, index: np.ndarray) -> None:
         return None
 
     def diag(self) -> np.ndarray:

@@ -16,6 +16,7 @@ from softmargin.data.precise import longest_row
 from softmargin.data.rows import Rows
 from softmargin.kernels.errors import EntryErrors, entry_errors, exact_entries, sizes_of
 from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Polynomial, Sigmoid
+from softmargin.kernels.precise import PreciseRows
 
 LEFT_ROWS, _RIGHT = 64, 1024  # rows of a tile, left and right: 256 KiB of float32
 _DENSE_BYTES = 1 << 26  # of left rows that are made dense at a time
@@ -47,6 +48,10 @@ class KernelRows(Protocol):
 
     def sharper(self, index: np.ndarray) -> "DirectRows | None":
         """K[index, index] with entries in double precision; None if they are so already, or exact."""
+        ...
+
+    def precise(self, index: np.ndarray) -> PreciseRows | None:
+        """K[index, index] for sums with twice the digits of double precision; None if that is not possible."""
         ...
 
     @property
@@ -287,6 +292,9 @@ class DirectRows:
             return None
         rows = self.side.rows.take(index)
         return DirectRows(rows, self.kernel, np.float64, self._workers, counter=self._counter)
+
+    def precise(self, index: np.ndarray) -> PreciseRows | None:
+        return PreciseRows.of(self.side.rows.take(index), self.kernel)
 
     @property
     def n_evaluations(self) -> int:

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from softmargin.data.dense import DenseRows
 from softmargin.kernels.errors import EntryErrors, exact_entries
+from softmargin.kernels.precise import PreciseRows
 
 
 class PrecomputedRows:
@@ -31,6 +33,9 @@ class PrecomputedRows:
 
     def sharper(self, index: np.ndarray) -> None:
         return None
+
+    def precise(self, index: np.ndarray) -> PreciseRows | None:
+        return PreciseRows.of(DenseRows(np.ascontiguousarray(self.rows(index, index))), None)
 
     def diag(self) -> np.ndarray:
         return self._matrix[self._index, self._index].astype(np.float64)

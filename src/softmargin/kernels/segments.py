@@ -16,6 +16,7 @@ from softmargin.kernels.errors import EntryErrors
 from softmargin.kernels.functions import Kernel
 from softmargin.kernels.lru import LRU
 from softmargin.kernels.matrix import DirectRows
+from softmargin.kernels.precise import PreciseRows
 
 
 class Segments:
@@ -78,6 +79,9 @@ class PairRows:
 
     def sharper(self, index: np.ndarray) -> DirectRows | None:
         return self._segments.whole.sharper(self._index[index])
+
+    def precise(self, index: np.ndarray) -> PreciseRows | None:
+        return self._segments.whole.precise(self._index[index])
 
     def rows(self, index: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         if columns is not None:

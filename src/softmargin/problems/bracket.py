@@ -43,8 +43,8 @@ class Side:
 
 
 def certificate(primal: Bound, dual: Bound, scale: float, violation: float) -> Certificate:
-    """Of a value and a bound; not a number becomes infinite."""
-    upper, lower = primal.bound, dual.bound
+    """Of a value and a bound; not a number becomes infinite. Losses are not negative, so that 0 is always a bound."""
+    upper, lower = primal.bound, max(dual.bound, 0.0)
     gap = above(upper - lower)
     size = max(abs(upper), NEGLIGIBLE * scale)
     relative = gap / size if isfinite(gap) and size > 0.0 else (0.0 if gap <= TINY else inf)
@@ -70,8 +70,7 @@ def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
         every = np.arange(found.f.size)[side.rows]
         for lo, hi in row_blocks(every.size):
             rows = every[lo:hi]
-            low = found.low[rows] if isinstance(found.low, np.ndarray) else found.low
-            slack, error = _slack(found.f[rows], low, found.error[rows], side.z[lo:hi], side.shift)
+            slack, error = _slack(found.take(rows), side.z[lo:hi], side.shift)
             upper = side.upper[lo:hi]
             most = np.where(upper > 0.0, slack + error, 0.0)
             near[rows] |= ~(most <= 0.0)
@@ -82,21 +81,18 @@ def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
     return Bound(value, above(bound * factor)), near
 
 
-def _slack(f: np.ndarray, low: Any, error: np.ndarray, z: np.ndarray, shift: float) -> tuple[np.ndarray, np.ndarray]:
+def _slack(at: Outputs, z: np.ndarray, shift: float) -> tuple[np.ndarray, np.ndarray]:
     """1 - z (f + low + shift), and a bound of its error."""
-    s, s_low = two_sum(f, shift)
+    s, s_low = two_sum(at.f, shift)
     t, t_low = two_sum(1.0, -z * s)
-    s_low += low
+    s_low += at.low
     slack = t + (t_low - z * s_low)
-    return slack, (error + 2.0 * UNIT * np.abs(slack) + 4.0 * UNIT * (np.abs(t_low) + np.abs(s_low))) * SLACK
+    return slack, (at.error + 2.0 * UNIT * np.abs(slack) + 4.0 * UNIT * (np.abs(t_low) + np.abs(s_low))) * SLACK
 
 
 def sharper_losses(
     rows: Rows, w: np.ndarray, lengths: np.ndarray, sides: list[Side], found: Outputs, near: np.ndarray
 ) -> Bound:
-    """The same with more digits for the rows that matter."""
+    """The losses of a linear model once more, with more digits for the rows that matter."""
     index = np.flatnonzero(near)
-    sharp = sharper_outputs(rows, w, lengths, index)
-    f, low, error = found.f.copy(), np.zeros(found.f.size), found.error.copy()
-    f[index], low[index], error[index] = sharp
-    return losses(Outputs(f, low, error), sides)[0]
+    return losses(found.replaced(index, sharper_outputs(rows, w, lengths, index)), sides)[0]

@@ -8,11 +8,12 @@ rows, and how far computed ones are from them is charged (`kernels.errors`).
 
 The judge sums rows of the kernel matrix itself; the cache may serve them. Where they are in float32, that only sorts
 the rows: those whose margin exceeds 1 by more than the error of f have no loss. The support vectors and all other rows
-are evaluated again in double precision, each pair of support vectors once.
+are evaluated again in double precision, each pair of support vectors once. Where that is still too coarse, and the rows
+are few, they are evaluated in pairs of numbers (`kernels.precise`).
 """
 
 from dataclasses import dataclass
-from math import fsum, nan
+from math import fsum, inf, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -22,9 +23,12 @@ from softmargin.data.precise import Outputs
 from softmargin.kernels.cached import RowStore
 from softmargin.kernels.errors import Share
 from softmargin.kernels.symmetric import symmetric_product
-from softmargin.linalg.rounding import SLACK, above, below, gamma
+from softmargin.linalg.rounding import SLACK, TINY, UNIT, above, below, gamma, two_product
 from softmargin.problems.bracket import Bound, Side, certificate, is_coarse, losses
 from softmargin.problems.certificate import feasible, kkt_violation
+
+# Products in pairs of numbers that a judgement may take: about two seconds.
+_MOST_WORK = 10**8
 
 
 @dataclass(frozen=True)
@@ -55,13 +59,14 @@ class KernelJudge:
 
     def certificate(self, model: "Model", beta: np.ndarray, f: Outputs) -> Certificate:
         """For a model, and a feasible beta with its f = K beta: the same ones if the model is feasible."""
-        primal, near = self._primal(model)
-        dual = self._dual(beta, f)
-        if is_coarse(primal, dual, self._scale, self.tol):
-            is_same = f is model.f
-            model = model._replace(f=self._sharper(model.beta, model.f, near))
-            f = model.f if is_same else self._sharper(beta, f, near)
-            primal, dual = self._primal(model)[0], self._dual(beta, f)
+        (primal, near), dual = self._primal(model), self._dual(beta, f)
+        is_same = f is model.f
+        for again in (self._in_double, self._in_pairs):
+            if not is_coarse(primal, dual, self._scale, self.tol):
+                break
+            model = model._replace(f=again(model.beta, model.f, near))
+            f = model.f if is_same else again(beta, f, near)
+            (primal, near), dual = self._primal(model), self._dual(beta, f)
         labels = np.sign(self.signed_weights)
         upper = self.C * np.abs(self.signed_weights)
         violation = kkt_violation(np.abs(beta), upper, labels, 1.0 - labels * f.f, free_intercept=True)
@@ -84,19 +89,31 @@ class KernelJudge:
         total, curvature = fsum(np.abs(beta).tolist()), _curvature(beta, f)
         return Bound(total - 0.5 * curvature.value, below(below(total) - above(0.5 * curvature.bound)))
 
-    def _sharper(self, beta: np.ndarray, found: Outputs, near: np.ndarray) -> Outputs:
+    def _in_double(self, beta: np.ndarray, found: Outputs, near: np.ndarray) -> Outputs:
         """f once more, in double precision, for the support vectors and the rows that are near."""
-        support = np.flatnonzero(beta)
-        index = np.concatenate([support, np.flatnonzero(near & (beta == 0.0))])
+        support, index = _that_matter(beta, near)
         K = self.K.sharper(index)
         if K is None:
             return found
         by_sign = np.stack([np.maximum(beta[support], 0.0), np.minimum(beta[support], 0.0)], axis=1)
         shares = Share(*symmetric_product(K, by_sign, self.K.workers).T)
-        f, error = found.f.copy(), found.error.copy()
-        f[index] = shares.plus + shares.minus
-        error[index] = K.errors().of_outputs(beta[index], shares)
-        return Outputs(f, 0.0, error)
+        return found.replaced(
+            index, Outputs(shares.plus + shares.minus, 0.0, K.errors().of_outputs(beta[index], shares))
+        )
+
+    def _in_pairs(self, beta: np.ndarray, found: Outputs, near: np.ndarray) -> Outputs:
+        """f once more, in pairs of numbers, if that does not take too long."""
+        support, index = _that_matter(beta, near)
+        K = self.K.precise(index) if index.size * support.size <= _MOST_WORK else None
+        if K is None or K.work(support.size) > _MOST_WORK:
+            return found
+        return found.replaced(index, K.outputs(beta[support], self.K.workers))
+
+
+def _that_matter(beta: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The support vectors; and these followed by the other rows that are near."""
+    support = np.flatnonzero(beta)
+    return support, np.concatenate([support, np.flatnonzero(near & (beta == 0.0))])
 
 
 class Model(NamedTuple):
@@ -109,6 +126,12 @@ class Model(NamedTuple):
 
 def _curvature(beta: np.ndarray, f: Outputs) -> Bound:
     """beta'K beta, and an upper bound of it."""
-    value, sizes = float(beta @ f.f), np.abs(beta)
-    charge = float(sizes @ f.error) + gamma(beta.size + 2) * float(sizes @ np.abs(f.f))
-    return Bound(value, above(value + charge * SLACK * (1.0 + gamma(beta.size))))
+    support = np.flatnonzero(beta)
+    part, (values, low, error) = beta[support], f.take(support)
+    products, rest = two_product(part, values)
+    terms = np.concatenate([products, rest, part * low])
+    if not np.isfinite(terms).all():
+        return Bound(nan, inf)
+    value = fsum(terms.tolist())
+    charge = float(np.abs(part) @ (error + UNIT * np.abs(low))) * (1.0 + gamma(part.size + 2))
+    return Bound(value, above(value + (charge + 8 * part.size * TINY) * SLACK))
