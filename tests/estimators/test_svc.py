@@ -18,7 +18,7 @@ from softmargin.core.result import Solution
 from softmargin.estimators import build_kernel, kernel_scoring
 from softmargin.estimators.kernel_scoring import one_against_one, pair_coefficients
 from softmargin.kernels.cached import WholeMatrix
-from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 
 IRIS = load_iris(return_X_y=True)
 DIGITS = load_digits()

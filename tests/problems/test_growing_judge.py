@@ -8,7 +8,7 @@ from softmargin.core.threads import Workers
 from softmargin.data.convert import as_rows
 from softmargin.kernels.functions import RBF
 from softmargin.kernels.growing import GrowingMatrix, GrowingStore
-from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.growing_judge import GrowingJudge
 
 

@@ -12,7 +12,8 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows, WholeMatrix
 from softmargin.kernels.functions import RBF, Laplacian, Linear, Polynomial
 from softmargin.kernels.matrix import DirectRows
-from softmargin.problems.certificate import HingeJudge, KernelJudge
+from softmargin.problems.certificate import HingeJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 
 RNG = np.random.default_rng(12)
 N = 60

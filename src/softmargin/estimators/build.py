@@ -103,7 +103,7 @@ def solve_all(
             limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / rounds)
         workers = Workers(max(1, n_threads // n_outer))
         problem = setting.problem(columns.inner, targets[k], workers)
-        judge = setting.judge(rows, targets[k], workers)
+        judge = setting.judge(rows, targets[k], workers, stop.tol)
         try:
             result = run(
                 solver,

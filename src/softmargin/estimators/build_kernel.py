@@ -23,7 +23,7 @@ from softmargin.kernels.functions import Custom, Kernel
 from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.kernels.segments import PairRows, Segments
-from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.active_set.active_set import ActiveSet
 from softmargin.solvers.base import MAX_DISPUTES, Solver, run
@@ -337,7 +337,7 @@ def solve_pairs(
                 choose(store),
                 problem,
                 limit,
-                KernelJudge(store, pair.signed_weights, setting.C, is_convex),
+                KernelJudge(store, pair.signed_weights, setting.C, is_convex, stop.tol),
                 start=start,
                 observers=observers(k, problem),
                 workers=workers,
@@ -378,7 +378,7 @@ def without_opponent(pair: Pair) -> Result:
     nothing = np.zeros(pair.index.size)
     counts = DualState(nothing, nothing).counts()
     seconds = {"total": 0.0, "judge": 0.0, "compile": 0.0}
-    certificate = Certificate(0.0, 0.0, 0.0, 0.0, 0.0)
+    certificate = Certificate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     return Result(Solution(np.empty(0), b, nothing), Status.OPTIMAL, certificate, counts, Trace(), None, seconds)
 
 

@@ -27,7 +27,7 @@ from softmargin.estimators.svc import SVC, dual_variables
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precomputed import PrecomputedRows
-from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.ordinal import OrdinalSolution
 from softmargin.problems.ranking import Witness
 from softmargin.solvers.cutting_plane.state import PlaneState
@@ -105,7 +105,7 @@ def _certify_linear(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certi
         rows = as_rows(X, workers)
         alphas = _dual_vectors(estimator, setting, rows, targets)
         parts = [
-            setting.judge(rows, v, workers)(Solution(w, float(b), alpha))
+            setting.judge(rows, v, workers, WITNESS_TOL)(Solution(w, float(b), alpha))
             for v, w, b, alpha in zip(targets, coef, intercepts, alphas, strict=True)
         ]
     return Certificate.combine(parts)
@@ -163,7 +163,7 @@ def _certify_score(
 ) -> Certificate:
     with one_blas_thread():
         rows = as_rows(X, Workers(1))
-        judge = setting.judge(rows, target, Workers(1))
+        judge = setting.judge(rows, target, Workers(1), WITNESS_TOL)
         if isinstance(setting, RankSetting):
             model = _with_planes(estimator, setting, target, rows)
         else:
@@ -322,4 +322,4 @@ def _judge(setting: KernelSetting, rows: Rows, pair: Pair, workers: Workers, *, 
     else:
         source = DirectRows(rows.take(pair.index), setting.kernel, np.float64, workers)
     two_rows = 2.0 * source.n * source.dtype.itemsize
-    return KernelJudge(CachedRows(source, two_rows, workers), pair.signed_weights, setting.C, is_convex)
+    return KernelJudge(CachedRows(source, two_rows, workers), pair.signed_weights, setting.C, is_convex, WITNESS_TOL)

@@ -377,7 +377,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         self.fit_status_ = 0 if self.status_.reached_goal else 1
         self.n_iter_ = np.array([result.counts["iterations"] for result in results], dtype=np.int32)
         self.counts_ = {name: sum(result.counts[name] for result in results) for name in results[0].counts}
-        alphas = [result.solution.alpha for result in results]
+        alphas = [np.abs(result.state.beta) if result.state else result.solution.alpha for result in results]
         bounded = [alpha >= C * np.abs(pair.signed_weights) for alpha, pair in zip(alphas, pairs, strict=True)]
         self.n_bounded_ = np.array([at.sum() for at in bounded], dtype=np.int32)
         self.n_free_ = np.array([np.count_nonzero(alpha) for alpha in alphas], dtype=np.int32) - self.n_bounded_

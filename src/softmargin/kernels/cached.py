@@ -4,8 +4,9 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers
+from softmargin.kernels.errors import EntryErrors, Share
 from softmargin.kernels.lru import LRU
-from softmargin.kernels.matrix import KernelRows
+from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precomputed import PrecomputedRows
 
 _COLUMNS = 4096  # of a row sum that a thread works on at a time
@@ -39,6 +40,12 @@ class RowStore:
 
     def row_errors(self) -> np.ndarray:
         return self.source.row_errors()
+
+    def errors(self) -> EntryErrors:
+        return self.source.errors()
+
+    def sharper(self, index: np.ndarray) -> DirectRows | None:
+        return self.source.sharper(index)
 
     @property
     def n_evaluations(self) -> int:
@@ -103,6 +110,10 @@ class RowStore:
             part = rest[at : at + step]
             self._add(self.source.rows(part), np.arange(part.size), beta[part], total)
         return total
+
+    def shares(self, beta: np.ndarray) -> Share:
+        """K beta as two sums, over the rows with positive and with negative beta."""
+        return Share(self.product(np.maximum(beta, 0.0)), self.product(np.minimum(beta, 0.0)))
 
     def narrow(self, index: np.ndarray) -> "RowStore":
         """The part K[index, index] with a cache of its own, which starts with what is known already."""

@@ -12,10 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from softmargin.core.threads import Workers
+from softmargin.data.precise import longest_row
 from softmargin.data.rows import Rows
+from softmargin.kernels.errors import EntryErrors, entry_errors, exact_entries, sizes_of
 from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Polynomial, Sigmoid
 
-_LEFT, _RIGHT = 64, 1024  # rows of a tile, left and right: 256 KiB of float32
+LEFT_ROWS, _RIGHT = 64, 1024  # rows of a tile, left and right: 256 KiB of float32
 _DENSE_BYTES = 1 << 26  # of left rows that are made dense at a time
 _LOG2_E = float(np.log2(np.e))
 
@@ -37,6 +39,14 @@ class KernelRows(Protocol):
 
     def row_errors(self) -> np.ndarray:
         """About how large the relative rounding error of an entry is, for each row."""
+        ...
+
+    def errors(self) -> EntryErrors:
+        """Bounds of the errors of the entries."""
+        ...
+
+    def sharper(self, index: np.ndarray) -> "DirectRows | None":
+        """K[index, index] with entries in double precision; None if they are so already, or exact."""
         ...
 
     @property
@@ -141,6 +151,12 @@ class Side:
             norms = self.factor**2 * self.rows.sq_norms() if self.is_sparse else _sq_norms(self.array)
             exponents = np.sqrt(norms * (lengths if self.is_sparse else 1))
         return float(np.finfo(self.dtype).eps) * (4.0 + np.sqrt(lengths) / 8.0 + 2.0 * exponents)
+
+    def sizes(self) -> np.ndarray:
+        """For each row what the errors of its entries grow with."""
+        if isinstance(self.kernel, Custom):
+            return np.zeros(self.n)
+        return sizes_of(self.rows, self.kernel, self.factor, self.array)
 
     @property
     def n_dense(self) -> int:
@@ -259,13 +275,26 @@ class DirectRows:
     def row_errors(self) -> np.ndarray:
         return self.side.row_errors()
 
+    def errors(self) -> EntryErrors:
+        side = self.side
+        if isinstance(self.kernel, Custom):
+            return exact_entries(self.diag())
+        k = longest_row(side.rows) if side.is_sparse else side.n_cols
+        return entry_errors(self.kernel, side.sizes(), k, side.dtype, side.is_sparse)
+
+    def sharper(self, index: np.ndarray) -> "DirectRows | None":
+        if self.dtype == np.float64:
+            return None
+        rows = self.side.rows.take(index)
+        return DirectRows(rows, self.kernel, np.float64, self._workers, counter=self._counter)
+
     @property
     def n_evaluations(self) -> int:
         return self._counter.value
 
     def diag(self) -> np.ndarray:
         if isinstance(self.kernel, Custom):
-            parts = np.array_split(np.arange(self.n), max(1, self.n // _LEFT))
+            parts = np.array_split(np.arange(self.n), max(1, self.n // LEFT_ROWS))
             return np.concatenate([self.rows(part, part).diagonal() for part in parts]).astype(np.float64)
         return self.kernel.diagonal(self.side.rows)
 
@@ -283,7 +312,7 @@ class DirectRows:
         step = self.side.n_dense
         for at in range(0, index.size, step):
             end = min(at + step, index.size)
-            cuts = [slice(lo, min(lo + _LEFT, end)) for lo in range(at, end, _LEFT)]
+            cuts = [slice(lo, min(lo + LEFT_ROWS, end)) for lo in range(at, end, LEFT_ROWS)]
             self._evaluate_part([(self.side.left(index[cut]), slots[cut]) for cut in cuts], right, out)
         self._counter.value += index.size * right.n
 

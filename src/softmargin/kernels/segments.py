@@ -12,6 +12,7 @@ import numpy as np
 
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Rows
+from softmargin.kernels.errors import EntryErrors
 from softmargin.kernels.functions import Kernel
 from softmargin.kernels.lru import LRU
 from softmargin.kernels.matrix import DirectRows
@@ -71,6 +72,12 @@ class PairRows:
 
     def row_errors(self) -> np.ndarray:
         return self._segments.whole.row_errors()[self._index]
+
+    def errors(self) -> EntryErrors:
+        return self._segments.whole.errors().take(self._index)
+
+    def sharper(self, index: np.ndarray) -> DirectRows | None:
+        return self._segments.whole.sharper(self._index[index])
 
     def rows(self, index: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         if columns is not None:

@@ -21,8 +21,6 @@ from softmargin.core.trace import Clock, Observer, Record, Trace
 
 # How often the judge may send a solver back before the loop gives up.
 MAX_DISPUTES = 20
-# A gap more negative than this share of the primal value means that rounding has made the certificate worthless.
-BELOW_ROUNDING = 1e-12
 
 
 class Solver(Protocol):
@@ -118,7 +116,7 @@ def run(
                     break
                 disputes += 1
                 tol = min(tol, max(claimed, 0.0)) / 2
-                if disputes > max_disputes:
+                if disputes > max_disputes or _is_beyond_proof(stop, certificate, measure):
                     status = Status.UNCONFIRMED
                     break
             if measure.primal <= stop.target:
@@ -153,6 +151,8 @@ def run(
         measure = solver.measure(problem, state)
         if status in (Status.STALLED, Status.BUDGET, Status.MAX_ITER) and _confirmed(stop, certificate, measure):
             status = Status.OPTIMAL
+        elif status is Status.STALLED and _is_beyond_proof(stop, certificate, measure):
+            status = Status.UNCONFIRMED
     seconds = {"total": clock.wall, "judge": judging, "compile": clock.compiling}
     return Result(solution, status, certificate, solver.counts(state), trace, state, seconds)
 
@@ -175,20 +175,27 @@ def _notify(observers: Iterable[Observer], record: Record, state: Any) -> bool:
 
 
 def _confirmed(stop: Stop, certificate: Certificate, measure: Measure) -> bool:
-    """Whether the stop rule also holds for what the judge computed; a bound above the value proves nothing.
+    """Whether the stop rule also holds for what the judge computed.
 
     Without a bound (the problem is not convex) only the optimality conditions can be confirmed.
     """
     if isnan(certificate.dual):
         return stop.rule == "kkt" and certificate.kkt_violation <= stop.tol
-    if not certificate.gap >= -BELOW_ROUNDING * max(abs(certificate.primal), measure.scale):
-        return False
-    gap_per_row = certificate.gap / measure.scale if measure.scale > 0 else 0.0
+    return certificate.gap >= 0.0 and _judged(stop, certificate.gap, certificate, measure) <= stop.tol
+
+
+def _is_beyond_proof(stop: Stop, certificate: Certificate, measure: Measure) -> bool:
+    """Whether the rounding errors alone exceed what the stop rule allows, so that no further step can help."""
+    return stop.rule != "kkt" and _judged(stop, certificate.rounding, certificate, measure) > stop.tol
+
+
+def _judged(stop: Stop, gap: float, certificate: Certificate, measure: Measure) -> float:
+    """The quantity of the stop rule, if the gap below the judge's primal value were this."""
     judged = replace(
         measure,
         primal=certificate.primal,
-        dual=certificate.dual,
-        violation=gap_per_row,
+        dual=certificate.primal - gap,
+        violation=gap / measure.scale if measure.scale > 0 else 0.0,
         kkt=certificate.kkt_violation,
     )
-    return stop.value(judged) <= stop.tol
+    return stop.value(judged)
