@@ -63,17 +63,26 @@ class Problem:
         return " ".join(filter(None, [self.estimator, variant, self.parameters.get("solver")]))
 
     def fit(self) -> Any:
-        X = sp.csr_matrix(self.X) if self.is_sparse else self.X
-        return getattr(softmargin, self.estimator)(**self.parameters).fit(X, np.array(self.y), **self._options)
+        return self.model().fit(self.stored, np.array(self.y), **self.options)
+
+    def model(self) -> Any:
+        """The estimator, not fitted yet."""
+        return getattr(softmargin, self.estimator)(**self.parameters)
 
     @property
-    def _options(self) -> dict[str, Any]:
+    def stored(self) -> Any:
+        """X as `fit` is given it."""
+        return sp.csr_matrix(self.X) if self.is_sparse else self.X
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What else `fit` is given."""
         options = {"sample_weight": self.sample_weight, "qid": self.qid}
         return {name: value for name, value in options.items() if value is not None}
 
     def __str__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        options = "".join(f", {name}={value!r}" for name, value in self._options.items())
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         order = "" if self.X.flags.c_contiguous else ', order="F"'
         X = f"np.array({self.X.tolist()!r}, dtype=np.{self.X.dtype}{order})"
         lines = ["import numpy as np", f"from softmargin import {self.estimator}"]

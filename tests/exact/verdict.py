@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -33,18 +33,25 @@ class Verdict:
         return "\n".join([*self.faults, f"# problem {self.problem.number} ({self.ending})", str(self.problem), ""])
 
 
-def judge(problem: Problem) -> Verdict:
-    """Fit the problem, and hold the certificate against exact arithmetic. A warning of NumPy's is a fault."""
+def judge(problem: Problem, fit: Callable[[Problem], Any] = Problem.fit) -> Verdict:
+    """Fit the problem, and hold the certificate against exact arithmetic. A warning of NumPy's is a fault.
+
+    `fit` may take another road to the model; it returns the model, or the model and a certificate of all its parts.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            model = problem.fit()
+            found = fit(problem)
         except SoftmarginError:
             return Verdict(problem, "REFUSED")
         except Exception as error:
             return Verdict(problem, "FAILED", (f"fit raised {type(error).__name__}: {error}",))
-    return Verdict(problem, model.status_.name, tuple(faults_of(problem, model)))
+    model, *certificates = found if isinstance(found, tuple) else (found,)
+    faults = [*faults_of(problem, model)]
+    for certificate in certificates:
+        faults += [f"another certificate: {fault}" for fault in _whole(certificate, problem, model)]
+    return Verdict(problem, model.status_.name, tuple(faults))
 
 
 def faults_of(problem: Problem, model: Any) -> Iterator[str]:
@@ -57,18 +64,23 @@ def faults_of(problem: Problem, model: Any) -> Iterator[str]:
         if math.isnan(certificate.primal) or math.isnan(certificate.dual) or math.isnan(certificate.gap):
             yield f"the certificate holds NaN: {certificate}"
             return
-    primals, optima = Fraction(0), Fraction(0)
     for certificate, (task, value) in zip(model.certificates_, tasks_and_values(problem, model), strict=True):
         yield from _violations(certificate, value.lower, task.optimum.upper)
-        primals += value.lower
-        optima += task.optimum.upper
         if task.optimum.upper - task.optimum.lower > Fraction(1, 10**25) * task.optimum.upper:
             yield f"the exact judge found no optimum: {float(task.optimum.lower)!r} .. {float(task.optimum.upper)!r}"
     if len(model.certificates_) > 1:
-        yield from _violations(model.certificate_, primals, optima)
+        yield from _whole(model.certificate_, problem, model)
     claimed = "kkt_violation" if problem.parameters.get("stopping") == "kkt" else "relative_gap"
     if model.status_.name == "OPTIMAL" and not getattr(model.certificate_, claimed) <= model.tol:
         yield f"OPTIMAL, but {claimed}={getattr(model.certificate_, claimed)!r} exceeds tol={model.tol}"
+
+
+def _whole(certificate: Any, problem: Problem, model: Any) -> Iterator[str]:
+    """What is wrong with a certificate for all sub-problems together."""
+    tasks = [*tasks_and_values(problem, model)]
+    yield from _violations(
+        certificate, sum(value.lower for _, value in tasks), sum(task.optimum.upper for task, _ in tasks)
+    )
 
 
 def _violations(certificate: Any, primal: Fraction, optimum: Fraction) -> Iterator[str]:
