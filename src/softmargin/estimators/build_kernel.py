@@ -20,7 +20,7 @@ from softmargin.data.rows import Rows
 from softmargin.estimators.validation import one_of
 from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
 from softmargin.kernels.functions import Custom, Kernel
-from softmargin.kernels.matrix import DirectRows, KernelRows
+from softmargin.kernels.matrix import DirectRows, KernelRows, largest_exponent
 from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.kernels.segments import PairRows, Segments
 from softmargin.problems.kernel_certificate import KernelJudge
@@ -135,7 +135,8 @@ class KernelSetting:
         if self.kernel is None or isinstance(self.kernel, Custom):
             return False
         largest = float(np.abs(self.kernel.diagonal(rows)).max(initial=0.0))
-        return _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]
+        is_normal = _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]
+        return is_normal and largest_exponent(self.kernel, rows) < _SINGLE_RANGE[1]
 
     def dtypes(self, rows: Rows, pairs: Sequence[Pair], tol: float) -> list[Any]:
         """What kernel values are kept in, and what instead where that turns out to be too coarse."""

@@ -16,8 +16,7 @@ A power of two is off by the share 4 u at most, which a test finds by trying; an
 normal number are that number. A user's function or matrix is what it is.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,43 +30,57 @@ TANH_ERROR = 4.0
 _LN2 = 0.6932
 
 
-class Share(NamedTuple):
-    """beta split by its sign: K beta = plus + minus, and K |beta| = plus - minus where K has no negative entries."""
-
-    plus: np.ndarray
-    minus: np.ndarray
-
-
 @dataclass(frozen=True)
 class EntryErrors:
     """Bounds for the entries of a kernel matrix.
 
     |K_ij| <= lengths_i lengths_j. A computed entry is off by at most product * lengths_i lengths_j + absolute; or, if
-    `relative` is given, by relative_i K_ij + absolute, and K lies between 0 and 1.
+    `sizes` are given, by (relative + growth (sizes_i + sizes_j)) K_ij + absolute, and K lies between 0 and 1.
     """
 
     lengths: np.ndarray
     product: float = 0.0
-    relative: np.ndarray | None = None
+    sizes: np.ndarray | None = None
+    relative: float = 0.0
+    growth: float = 0.0
     absolute: float = 0.0
 
-    def of_outputs(self, beta: np.ndarray, f: Share | None = None) -> np.ndarray:
-        """How far the computed K beta is from the real one, for each row; with the two sums it is known better."""
+    def columns(self, beta: np.ndarray) -> np.ndarray:
+        """The vectors whose products with K tell how far K beta is off. The first two add up to beta."""
+        parts = [np.maximum(beta, 0.0), np.minimum(beta, 0.0)]
+        if self.sizes is not None:
+            parts.append(np.abs(beta) * self.sizes)
+        return np.stack(parts, axis=1)
+
+    def of_outputs(self, beta: np.ndarray, sums: np.ndarray | None = None) -> np.ndarray:
+        """How far the computed K beta is from the real one, for each row.
+
+        `sums` are the computed products of K with `columns`; without them the bound is coarser.
+        """
         total, summing = sum_above(np.abs(beta)), gamma(int(np.count_nonzero(beta)) + 6)
-        reach = self.reach(beta) if f is None or self.relative is None else (f.plus - f.minus) * (1.0 + summing)
-        if self.relative is None:
+        if self.sizes is None:
+            reach = self.reach(beta)
             return ((self.product + summing * (1.0 + self.product)) * reach + 2.0 * self.absolute * total) * SLACK
-        share = np.where(self.relative < 0.5, self.relative / (1.0 - np.minimum(self.relative, 0.5)), np.inf)
-        off = np.where(reach > 0.0, share * reach, 0.0) + self.absolute * total
-        return (np.minimum(off, total) + summing * reach) * SLACK
+        largest = float(self.sizes.max(initial=0.0))
+        if sums is None:
+            reach = self.reach(beta)
+            grown = largest * reach
+        else:
+            reach, grown = sums[:, 0] - sums[:, 1], sums[:, 2]
+        worst = self.relative + 2.0 * self.growth * largest
+        off = np.full(reach.size, np.inf)
+        if worst < 0.5:  # of computed values, which are smaller than the real ones by as much
+            off = (self.relative * reach + self.growth * (self.sizes * reach + grown)) / (1.0 - worst)
+        off += self.absolute * total
+        return (np.minimum(off * (1.0 + summing), total) + summing * reach * (1.0 + summing)) * SLACK
 
     def reach(self, beta: np.ndarray) -> np.ndarray:
         """Upper bounds of sum_j |K_ij beta_j|."""
         return self.lengths * (sum_above(np.abs(beta) * self.lengths) * SLACK)
 
     def take(self, index: np.ndarray) -> "EntryErrors":
-        relative = None if self.relative is None else self.relative[index]
-        return EntryErrors(self.lengths[index], self.product, relative, self.absolute)
+        sizes = None if self.sizes is None else self.sizes[index]
+        return replace(self, lengths=self.lengths[index], sizes=sizes)
 
 
 def exact_entries(diagonal: np.ndarray) -> EntryErrors:
@@ -99,9 +112,15 @@ def entry_errors(kernel: Kernel, sizes: np.ndarray, k: int, dtype: np.dtype, is_
                 kappa = (k / 2 + 7) * unit + (k / 2 + 30) * UNIT
                 if isinstance(kernel, Laplacian):
                     kappa = (12 * k + 20) * unit if is_sparse else (k + 8) * unit + 10 * UNIT
-                exponents = 1.05 * kappa * (sizes + largest + floor)
-                relative = np.expm1(_LN2 * exponents) + POWER_ERROR * unit
-                return EntryErrors(np.ones(sizes.size), relative=relative, absolute=2.0 * least)
+                growth = 1.05 * _LN2 * kappa
+                growth *= float(np.exp(min(2.0 * growth * (largest + floor), 700.0)))  # 2^x - 1 <= x ln 2 e^(x ln 2)
+                return EntryErrors(
+                    np.ones(sizes.size),
+                    sizes=sizes + floor,
+                    relative=POWER_ERROR * unit,
+                    growth=growth,
+                    absolute=2.0 * least,
+                )
             case Linear():
                 return EntryErrors(sizes + floor, 1.05 * (k + 4) * unit, absolute=(k + 1) * least)
             case Polynomial():

@@ -194,6 +194,14 @@ def _factor(kernel: Kernel) -> float:
     return kernel.gamma * _LOG2_E if isinstance(kernel, Laplacian) else 1.0
 
 
+def largest_exponent(kernel: Kernel, rows: Rows) -> float:
+    """Four times the largest square of a row as `Side` scales it, which no square of a distance exceeds; else 0."""
+    if not isinstance(kernel, RBF | Laplacian):
+        return 0.0
+    factor = _factor(kernel)
+    return max(factor * factor, 4.0 * factor * factor * float(rows.sq_norms().max(initial=0.0)))
+
+
 class LeftBlock:
     """Some rows, dense, to be multiplied with tiles of a side; `rows` are the same as the user gave them."""
 

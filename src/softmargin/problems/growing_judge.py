@@ -54,10 +54,10 @@ class GrowingJudge:
         f, error = np.append(self._f.f, np.zeros(fresh.size)), np.append(self._f.error, np.zeros(fresh.size))
         errors = K.errors()
         if step.any():
-            shares = K.shares(step)
-            f += shares.plus + shares.minus
+            sums = K.products(errors.columns(step))
+            f += sums[:, 0] + sums[:, 1]
             # the difference of two beta is rounded, and so is the sum
-            error += errors.of_outputs(step, shares) + 2.0 * UNIT * (np.abs(f) + errors.reach(step))
+            error += errors.of_outputs(step, sums) + 2.0 * UNIT * (np.abs(f) + errors.reach(step))
             self._updates += 1
         if fresh.size:
             f[fresh] = K.outputs(beta, fresh)

@@ -21,7 +21,6 @@ import numpy as np
 from softmargin.core.result import Certificate, Solution
 from softmargin.data.precise import Outputs
 from softmargin.kernels.cached import RowStore
-from softmargin.kernels.errors import Share
 from softmargin.kernels.symmetric import symmetric_product
 from softmargin.linalg.rounding import SLACK, TINY, UNIT, above, below, gamma, two_product
 from softmargin.problems.bracket import Bound, Side, certificate, is_coarse, losses
@@ -54,8 +53,9 @@ class KernelJudge:
 
     def outputs(self, beta: np.ndarray) -> Outputs:
         """K beta from the rows of the matrix as they are, with error bounds."""
-        f = self.K.shares(beta)
-        return Outputs(f.plus + f.minus, 0.0, self.K.errors().of_outputs(beta, f))
+        errors = self.K.errors()
+        sums = self.K.products(errors.columns(beta))
+        return Outputs(sums[:, 0] + sums[:, 1], 0.0, errors.of_outputs(beta, sums))
 
     def certificate(self, model: "Model", beta: np.ndarray, f: Outputs) -> Certificate:
         """For a model, and a feasible beta with its f = K beta: the same ones if the model is feasible."""
@@ -95,11 +95,9 @@ class KernelJudge:
         K = self.K.sharper(index)
         if K is None:
             return found
-        by_sign = np.stack([np.maximum(beta[support], 0.0), np.minimum(beta[support], 0.0)], axis=1)
-        shares = Share(*symmetric_product(K, by_sign, self.K.workers).T)
-        return found.replaced(
-            index, Outputs(shares.plus + shares.minus, 0.0, K.errors().of_outputs(beta[index], shares))
-        )
+        errors = K.errors()
+        sums = symmetric_product(K, errors.columns(beta[index])[: support.size], self.K.workers)
+        return found.replaced(index, Outputs(sums[:, 0] + sums[:, 1], 0.0, errors.of_outputs(beta[index], sums)))
 
     def _in_pairs(self, beta: np.ndarray, found: Outputs, near: np.ndarray) -> Outputs:
         """f once more, in pairs of numbers, if that does not take too long."""

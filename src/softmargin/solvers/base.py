@@ -12,7 +12,9 @@ from dataclasses import replace
 from math import isnan
 from typing import Any, Protocol
 
-from softmargin.core.errors import Abandoned
+import numpy as np
+
+from softmargin.core.errors import Abandoned, SoftmarginError
 from softmargin.core.result import Certificate, Result, Solution
 from softmargin.core.status import Status
 from softmargin.core.stopping import Measure, Stop
@@ -76,9 +78,31 @@ def run(
     """Run `solver` on `problem` until `stop` says so, and return what the judge found.
 
     An interrupt (Ctrl-C) does not propagate: it ends the solve with status INTERRUPTED, and the caller, who must
-    store the result first, raises it again.
+    store the result first, raises it again. Numbers that overflow end in an error: no result holds one that is none.
     """
-    workers = workers or Workers(1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = _run(solver, problem, stop, judge, start, observers, workers or Workers(1), cancel, max_disputes)
+    solution = result.solution
+    if not all(np.isfinite(part).all() for part in (solution.w, solution.b, solution.alpha)):
+        raise SoftmarginError(
+            "numbers overflow or vanish in this fit, so that there is no model: X, C or the weights are too large "
+            "or too small. Scale the features, for example with StandardScaler."
+        )
+    return result
+
+
+def _run(
+    solver: Solver,
+    problem: Any,
+    stop: Stop,
+    judge: Callable[[Solution], Certificate],
+    start: Any,
+    observers: Sequence[Observer],
+    workers: Workers,
+    cancel: Cancel | None,
+    max_disputes: int,
+) -> Result:
+    """The loop itself."""
     clock = Clock()
     trace = Trace()
     certificate: Certificate | None = None
