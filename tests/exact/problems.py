@@ -275,7 +275,17 @@ def _stored(
     if estimator != "RankSVM" and rng.random() < 0.1:
         parameters["class_weight"] = {label: float(rng.choice([0.25, 0.5, 2.0, 1024.0])) for label in sorted(set(y))}
     is_sparse = parameters.get("kernel") != "precomputed" and rng.random() < 0.2
-    return Problem(number, estimator, parameters, X, y, _sample_weight(rng, y, qid), qid, bool(is_sparse))
+    sample_weight = _sample_weight(rng, y, qid)
+    if rng.random() < 0.5:
+        parameters["C"] *= _unit_of_C(parameters.get("kernel", "linear"), X)
+    return Problem(number, estimator, parameters, X, y, sample_weight, qid, bool(is_sparse))
+
+
+def _unit_of_C(kernel: str, X: np.ndarray) -> float:
+    """What C is to be multiplied by so that very long or short rows make the same problem in other units."""
+    powers = {"linear": 2.0, "precomputed": 1.0}
+    exponent = -powers.get(kernel, 0.0) * np.log10(_largest(X))
+    return 10.0 ** round(exponent) if 12.0 < abs(exponent) < 250.0 else 1.0
 
 
 def _sample_weight(rng: np.random.Generator, y: list, qid: list | None) -> list[float] | None:
