@@ -30,7 +30,7 @@ from softmargin.estimators.incremental import IncrementalMixin, given_classes, k
 from softmargin.estimators.kernel_choice import checked_kernel, kernel_of
 from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
 from softmargin.estimators.persistence import SaveMixin
-from softmargin.estimators.scoring import labels_from_scores
+from softmargin.estimators.scoring import finite_scores, labels_from_scores
 from softmargin.estimators.training_rows import Training
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.dual_state import DualState
@@ -346,9 +346,10 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         X = validate_data(self, X, accept_sparse=accept_sparse, dtype="numeric", reset=False)
         coefficients = pair_coefficients(self.dual_coef_, self.n_support_)
         n_threads = thread_count(self.n_jobs)
-        return kernel_scores(
+        scores = kernel_scores(
             X, kernel_of(self), self.support_, self.support_vectors_, coefficients, self.intercept_, n_threads
         )
+        return finite_scores(scores)
 
     def _without_bound(self, stop: Stop) -> Stop:
         warnings.warn(

@@ -132,7 +132,8 @@ class RankingDisplay:
     ) -> "RankingDisplay":
         """Plot the quality of fitted models on the same rows against one of their parameters.
 
-        The scores are a model's `decision_function`, or what it predicts if it has none.
+        The scores are an OrdinalSVC's `predict_score`, another model's `decision_function`, or what it predicts if it
+        has none.
 
         Parameters
         ----------
@@ -225,5 +226,14 @@ def _parameter(model: Any, name: str) -> float:
 
 
 def _scores(model: Any, X: Any) -> np.ndarray:
-    score = model.decision_function if hasattr(model, "decision_function") else model.predict
-    return np.asarray(score(X))
+    """One number a row: the score that is cut into classes if there is one, else the decision function."""
+    if hasattr(model, "steps"):  # a pipeline, which shows only the usual methods of its last step
+        return _scores(model[-1], model[:-1].transform(X))
+    methods = ("predict_score", "decision_function", "predict")
+    scores = np.asarray(next(getattr(model, name) for name in methods if hasattr(model, name))(X))
+    if scores.ndim != 1:
+        raise SoftmarginError(
+            f"{type(model).__name__} has {scores.shape[1]} scores for each row, and a ranking needs one: use "
+            "from_predictions, with scores of your own."
+        )
+    return scores
