@@ -417,7 +417,7 @@ class TestBadInput:
             ({"thresholds": "best"}, "thresholds='best' is unknown: choose one of 'fitted', 'immediate', 'all'"),
             ({"cost": "squared"}, "cost='squared' is unknown: choose one of 'absolute', 'zero_one'"),
             ({"solver": "sgd"}, "solver='sgd' is unknown: choose one of 'auto', 'ocas', 'cpa'"),
-            ({"solver": SGD()}, "visits one row at a time"),
+            ({"solver": SGD()}, "one at a time, for LinearSVC"),
             ({"class_weight": {7: 1.0}}, "class_weight names classes that are not in y"),
             ({"classes": [0]}, "must list at least two labels"),
             ({"classes": [0, 1, 1, 2, 3]}, "each of them once"),

@@ -380,7 +380,7 @@ class TestBadInput:
             ({"pairs": "all"}, "pairs='all' is unknown: choose one of 'mean', 'sum'"),
             ({"query_weight": "mean"}, "query_weight='mean' is unknown: choose one of 'pairs', 'equal'"),
             ({"solver": "pegasos"}, "solver='pegasos' is unknown: choose one of 'auto', 'ocas', 'cpa'"),
-            ({"solver": SGD()}, "visits one row at a time"),
+            ({"solver": SGD()}, "one at a time, for LinearSVC"),
             ({"solver": OCAS}, "neither a name"),
             ({"tol": -1}, "tol=-1 must be"),
             ({"max_iter": 0}, "max_iter=0 must be"),

@@ -11,6 +11,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.stopping import Stop
 
+# What each stop rule finds at w = 0: the gap is all of the primal value, every row loses 1, and two rows of different
+# classes violate the optimality conditions by 2.
+_UNTRAINED = {"relative_gap": 1.0, "epsilon": 1.0, "kkt": 2.0}
 # A kernel matrix is read in parts of so many values, and may be asymmetric by this share of its largest entry.
 _BLOCK_VALUES = 1 << 22
 _ASYMMETRY = 1e-5
@@ -39,6 +42,11 @@ def stop_rule(tol: Any, max_iter: Any, max_seconds: Any, rule: str) -> Stop:
     """The limits of a fit, checked."""
     if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= float(tol) < math.inf:
         raise SoftmarginError(f"tol={tol!r} must be a finite number of at least 0.")
+    if float(tol) >= _UNTRAINED.get(rule, math.inf):
+        raise SoftmarginError(
+            f"tol={tol!r} asks for nothing, because w = 0 meets it before any training: for this stop rule it must be "
+            f"below {_UNTRAINED[rule]:g}; the default is 0.001."
+        )
     max_iter = optional_limit(max_iter, "max_iter", Integral, "no limit")
     max_seconds = optional_limit(max_seconds, "max_seconds", Real, "no limit")
     return Stop(
@@ -187,8 +195,12 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, wei
         )
     known = dict.fromkeys(classes.tolist())
     strangers = [key for key in class_weight if key not in known]
-    if strangers:
-        raise SoftmarginError(f"class_weight names classes that are not in y: {strangers}. Classes: {list(known)}.")
+    unnamed = [label for label in known if label not in class_weight]
+    if strangers and unnamed:  # a fold may lack a class; but one of each kind looks like a mistake
+        raise SoftmarginError(
+            f"class_weight names classes that are not in y: {strangers}, and leaves out some that are: {unnamed}. "
+            "Check the names, or give every class a weight."
+        )
     try:
         factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
     except (TypeError, ValueError) as error:
