@@ -30,6 +30,7 @@ from softmargin.estimators.incremental import IncrementalMixin, given_classes, k
 from softmargin.estimators.kernel_choice import checked_kernel, kernel_of
 from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
 from softmargin.estimators.persistence import SaveMixin
+from softmargin.estimators.plain_state import PlainStateMixin
 from softmargin.estimators.scoring import finite_scores, labels_from_scores
 from softmargin.estimators.training_rows import Training
 from softmargin.problems.svc_dual import SVCDual
@@ -42,7 +43,7 @@ _MANY_ROWS = 20_000
 _SAME_BOUND = 1e-12
 
 
-class SVC(IncrementalMixin, SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class SVC(IncrementalMixin, PlainStateMixin, SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Support vector classification with a kernel, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.phi(x_i) + b))`` through its dual, where phi is the feature
