@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.report.drawing import pyplot
 
 COLORS = {"ndcg": "C0", "pairs": "C1"}
 # "auto" takes a log scale for values that grow by at least this factor, none of them zero.
@@ -150,7 +151,7 @@ class RankingDisplay:
 
     def plot(self, *, ax: Any = None) -> "RankingDisplay":
         """Draw, on these axes or a new figure."""
-        import matplotlib.pyplot as plt
+        plt = pyplot()
 
         if ax is None:
             figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
