@@ -305,7 +305,7 @@ def test_ordered_labels(run, ranks, tmp_path, thresholds):
     np.testing.assert_array_equal(numbers(out.read_text()), labels)
     assert "accuracy" in predicted.stderr
     scores = numbers(run("predict", model, ranks.path, "--scores").stdout)
-    np.testing.assert_allclose(scores, estimator.decision_function(ranks.X), rtol=1e-12)
+    np.testing.assert_allclose(scores, estimator.predict_score(ranks.X), rtol=1e-12)
 
     found = json.loads(run("evaluate", model, ranks.path, "--json").stdout)
     assert found.keys() == {"rows", "mean_absolute_error", "accuracy", "pairs_correct"}

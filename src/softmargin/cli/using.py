@@ -57,7 +57,8 @@ def _scores(predictor: Predictor, X: Any, data: Path, options: DataOptions) -> n
     scores = predictor.scores(X, options.n_jobs)
     bad = ~np.isfinite(scores if scores.ndim == 1 else scores.sum(axis=1))
     if bad.any():
-        raise DataFormatError(f"row {int(np.argmax(bad)) + 1} has values that are not finite.", file=str(data))
+        row = int(np.argmax(bad)) + 1
+        raise DataFormatError(f"row {row} has values that are not finite, or too large to be scored.", file=str(data))
     return scores
 
 

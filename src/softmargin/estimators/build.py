@@ -1,7 +1,7 @@
 """Where data, problem, judge and solver meet: from targets to results, for one sub-problem or many."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -18,6 +18,8 @@ from softmargin.data.columns import Columns
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.settings import Setting
+from softmargin.estimators.solver_kind import check_kind
+from softmargin.problems.base import RiskProblem, RowProblem
 from softmargin.solvers.base import Solver, run
 from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
@@ -35,6 +37,7 @@ _SOLVER_METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled"
 def linear_solver(solver: Any, random_state: Any = None) -> Solver:
     """A solver from its name, or a configured solver; one that draws at random without a seed is given one."""
     found = _named_solver(solver, LINEAR_SOLVERS)
+    check_kind(found, (RiskProblem, RowProblem), _shown(LINEAR_SOLVERS))
     if isinstance(found, SubgradientSolver) and found.seed is None and random_state is not None:
         return replace(found, seed=validation.seed(random_state))
     return found
@@ -43,15 +46,12 @@ def linear_solver(solver: Any, random_state: Any = None) -> Solver:
 def plane_solver(solver: Any) -> Solver:
     """A solver for risks that are no sum over rows, from its name, or a configured one."""
     found = _named_solver(solver, PLANE_SOLVERS)
-    if isinstance(found, SubgradientSolver):
-        raise SoftmarginError(
-            f"solver={solver!r} visits one row at a time, but this objective is no sum over rows: use 'ocas' or 'cpa'."
-        )
+    check_kind(found, (RiskProblem,), _shown(PLANE_SOLVERS))
     return found
 
 
 def _named_solver(solver: Any, choices: dict[str, Callable[[], Solver]]) -> Solver:
-    known = ", ".join(map(repr, choices))
+    known = _shown(choices)
     if isinstance(solver, str):
         if solver not in choices:
             raise SoftmarginError(f"solver={solver!r} is unknown: choose one of {known}, or give a solver object.")
@@ -61,6 +61,10 @@ def _named_solver(solver: Any, choices: dict[str, Callable[[], Solver]]) -> Solv
             f"solver={solver!r} is neither a name ({known}) nor a solver object such as softmargin.OCAS()."
         )
     return solver
+
+
+def _shown(choices: Iterable[str]) -> str:
+    return ", ".join(map(repr, choices))
 
 
 def solve_all(

@@ -17,12 +17,14 @@ from softmargin.core.threads import Cancel, Workers
 from softmargin.core.trace import Clock, Observer, Trace
 from softmargin.data.convert import thinned
 from softmargin.data.rows import Rows
+from softmargin.estimators.solver_kind import check_kind
 from softmargin.estimators.validation import one_of
 from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
 from softmargin.kernels.functions import Custom, Kernel
 from softmargin.kernels.matrix import DirectRows, KernelRows, largest_exponent
 from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.kernels.segments import PairRows, Segments
+from softmargin.problems.base import DualQP
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.active_set.active_set import ActiveSet
@@ -175,6 +177,8 @@ def _by_class(pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
 def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) -> Callable[[RowStore], Solver]:
     """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
     one_of(working_set, "working_set", ("auto", *RULES))
+    if hasattr(solver, "problem_type"):
+        check_kind(solver, (DualQP,), ", ".join(map(repr, KERNEL_SOLVERS)))
     if needs_convex(solver):
         if working_set != "auto":
             raise SoftmarginError(
@@ -234,6 +238,7 @@ class Staged:
 
     active: ActiveSet
     blocks: BlockSMO
+    problem_type: ClassVar[type] = DualQP
     state_type: ClassVar[type] = DualState
 
     @property

@@ -55,18 +55,22 @@ def warn_unless_done(estimator: Any, stop: Stop, stacklevel: int) -> None:
     """Once, with what was reached, what it bounds, and what to change; `stacklevel` is the caller's."""
     if estimator.status_.reached_goal or estimator.status_ is Status.STOPPED:
         return
-    remedy = {
+    limits = {
         Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
         Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
         Status.BUDGET: "use solver='ocas', which is exact, or give the solver more passes (softmargin.SGD(epochs=100))",
-        Status.STALLED: "raise tol, scale the features, or lower C",
-        Status.UNCONFIRMED: "raise tol, scale the features, or lower C",
-    }[estimator.status_]
-    message = (
-        f"{estimator.status_} {_reached(estimator.certificate_, stop)} To get closer, {remedy}; warm_start=True and "
-        "another fit continue from here. Features on similar scales (StandardScaler, MaxAbsScaler) need fewer "
-        "iterations."
-    )
+    }
+    if estimator.status_ in limits:
+        advice = (
+            f"To get closer, {limits[estimator.status_]}; warm_start=True and another fit continue from here. Features "
+            "on similar scales (StandardScaler, MaxAbsScaler) need fewer iterations."
+        )
+    else:
+        advice = (
+            "Rounding in double precision allows no more: accept this by a larger tol, scale the features "
+            "(StandardScaler, MaxAbsScaler), or lower C."
+        )
+    message = f"{estimator.status_} {_reached(estimator.certificate_, stop)} {advice}"
     warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 

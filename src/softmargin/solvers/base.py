@@ -34,6 +34,11 @@ class Solver(Protocol):
         ...
 
     @property
+    def problem_type(self) -> type:
+        """The contract that its problems must meet: `RiskProblem`, `RowProblem` or `DualQP`."""
+        ...
+
+    @property
     def state_type(self) -> type:
         """What its states are: an earlier state is continued only by a solver of this kind."""
         ...

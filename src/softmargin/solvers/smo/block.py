@@ -40,6 +40,7 @@ class BlockSMO:
     size: int = 1024
     accuracy: float = 0.1
     stopping: str = "relative_gap"
+    problem_type: ClassVar[type] = DualQP
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:
