@@ -48,8 +48,6 @@ def predictor_of(record: ModelRecord) -> Predictor:
     classes, thresholds, coef = arrays.get("classes_"), arrays.get("thresholds_"), np.atleast_2d(arrays["coef_"])
     intercept = arrays.get("intercept_", np.zeros(1))
     if thresholds is not None:
-        if np.isnan(thresholds).any() or not (thresholds[:-1] <= thresholds[1:]).all():
-            raise ModelFileError("the thresholds between the classes do not ascend.")
         intercept = -thresholds if thresholds.size == 1 else np.zeros(1)  # two classes are told apart by the sign
     return Predictor(classes, coef.shape[1], lambda X, n_jobs: linear_scores(X, coef, intercept), thresholds)
 

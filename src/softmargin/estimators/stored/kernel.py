@@ -12,10 +12,8 @@ from softmargin.estimators.stored.common import (
     Arrays,
     Part,
     Values,
-    numbers,
     pack_outcome,
     pack_state,
-    typed,
     unpack_outcome,
     unpack_state,
 )
@@ -27,6 +25,7 @@ from softmargin.io.record import (
     ModelRecord,
     matrix_from_arrays,
     matrix_to_arrays,
+    typed,
 )
 
 _KERNEL_ARRAYS = ("dual_coef_", "intercept_", "n_support_", "classes_", "feature_names_in_")
@@ -103,11 +102,9 @@ def _unpack_kernel_training(estimator: Any, record: ModelRecord) -> None:
         return
     for name in KERNEL_TRAINING.keys() - TRACE.keys():
         setattr(estimator, name, arrays[name])
-    counts = typed(values["counts_"], dict, "counts_")
-    estimator.counts_ = numbers(counts, dict.fromkeys(counts, int), "counts_")
-    estimator.fit_status_ = typed(values["fit_status_"], int, "fit_status_")
-    shape = [typed(length, int, "shape_fit_") for length in typed(values["shape_fit_"], list, "shape_fit_")]
-    if len(shape) != 2 or shape[1] != estimator.n_features_in_:
+    estimator.counts_, estimator.fit_status_ = values["counts_"], values["fit_status_"]
+    shape = values["shape_fit_"]
+    if shape[1] != estimator.n_features_in_:
         raise ModelFileError(f"shape_fit_ is {shown(shape)}, but there are {estimator.n_features_in_} features")
     rows = estimator.support_
     if rows.min(initial=0) < 0 or rows.max(initial=-1) >= shape[0]:
