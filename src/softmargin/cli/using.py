@@ -49,7 +49,7 @@ def _predictor(model: Path) -> Predictor:
     record = read_model(model)
     try:
         return predictor_of(record)
-    except ModelFileError as error:
+    except SoftmarginError as error:
         raise ModelFileError(f"{model}: {error}") from None
 
 

@@ -54,13 +54,9 @@ def predictor_of(record: ModelRecord) -> Predictor:
 
 def _kernel_predictor(record: ModelRecord) -> Predictor:
     params, values, arrays = record.params, record.values, record.arrays
-    settings = params.get("kernel", "rbf"), values.get("gamma_"), params.get("degree", 3), params.get("coef0", 0.0)
-    try:
-        kernel = named_kernel(*settings)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise ModelFileError(
-            "there is no kernel {!r} with gamma={!r}, degree={!r}, coef0={!r}.".format(*settings)
-        ) from None
+    kernel = named_kernel(
+        params.get("kernel", "rbf"), values.get("gamma_"), params.get("degree", 3), params.get("coef0", 0.0)
+    )
     n_features, classes = values.get("n_features_in_"), arrays["classes_"]
     if not isinstance(n_features, int) or not 1 <= n_features <= MAX_COLUMNS:
         raise ModelFileError(f"the number of features cannot be {n_features!r}.")

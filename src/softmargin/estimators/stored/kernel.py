@@ -7,7 +7,7 @@ import numpy as np
 
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.data.convert import as_rows
-from softmargin.estimators import validation
+from softmargin.estimators.kernel_choice import kernel_of
 from softmargin.estimators.stored.common import (
     Arrays,
     Part,
@@ -61,24 +61,11 @@ def _unpack_kernel(estimator: Any, record: ModelRecord) -> None:
         raise ModelFileError(f"the number of features cannot be {n_features}")
     estimator.n_features_in_ = n_features
     estimator.gamma_ = typed(values.get("gamma_"), float, "gamma_")
-    _check_kernel(estimator)
+    kernel_of(estimator)  # what is wrong with its parameters; the others are checked by the next fit
     vectors = matrix_from_arrays("support_vectors_", arrays, n_features)
     if (vectors is None) != (estimator.kernel == "precomputed"):
         raise ModelFileError("a model has support vectors if its kernel is not precomputed, and only then")
     estimator.support_vectors_ = np.empty((0, 0)) if vectors is None else vectors
-
-
-def _check_kernel(estimator: Any) -> None:
-    """Prediction relies on these parameters; others are checked by the next fit."""
-    from softmargin.estimators.kernel_choice import KERNELS, kernel_of
-
-    validation.one_of(estimator.kernel, "kernel", KERNELS)
-    try:
-        kernel_of(estimator)
-    except (TypeError, ValueError, OverflowError):
-        raise ModelFileError(
-            f"degree={shown(estimator.degree)} and coef0={shown(estimator.coef0)} must be numbers"
-        ) from None
 
 
 def _pack_kernel_training(estimator: Any, values: Values, arrays: Arrays) -> None:
