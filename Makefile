@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Compiled code is cached here: the on-disk cache does not notice edits in callees of other files.
 TEST_CACHE := $(CURDIR)/build/numba-cache
 
-.PHONY: demo test setup fmt lint bench-smoke docs clean
+.PHONY: demo test fuzz setup fmt lint bench-smoke docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -13,6 +13,12 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	rm -rf $(TEST_CACHE)
 	NUMBA_CACHE_DIR=$(TEST_CACHE) $(BIN)/python -m pytest
+
+# Damaged files of every format; a mutant is known by its number and SEED.
+fuzz: N ?= 10000
+fuzz: SEED ?= 0
+fuzz: $(VENV)/.dev
+	NUMBA_CACHE_DIR=$(TEST_CACHE) $(BIN)/python tests/fuzz --count $(N) --seed $(SEED)
 
 setup: $(VENV)/.dev
 

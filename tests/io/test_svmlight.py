@@ -229,7 +229,14 @@ def test_float32_is_rounded_from_float64(parser):
 
 WRONG = [
     (b"1 1:1\nx 1:1\n", 2, 1, "the label 'x' is not a number"),
-    (b"1,2 1:1\n", 1, 1, "It has a comma: files with several labels"),
+    (b"1,2 1:1\n", 1, 1, "Files with several labels a line cannot be read"),
+    (b"a,b,label\n1,2,3\n", 1, 1, "a name that ends in .csv"),
+    (b"a;b;label\n1;2;3\n", 1, 1, "a name that ends in .csv"),
+    (b"1 2,3,4\n", 1, 3, "a name that ends in .csv"),
+    (b"cat 1:1\n", 1, 1, "Labels of svmlight text are numbers: write a number for each word"),
+    (b"\xef\xbb\xbf1 1:1\n", 1, 1, "It begins with a byte order mark: save the file as UTF-8 without one"),
+    (b"\xff\xfe1\x00 \x001\x00:\x00", 1, 1, "It begins with a byte order mark"),
+    (b"PAR1\x15\x04", 1, 1, "This is a Parquet file: give it a name that ends in .parquet"),
     (b"1:1 2:2\n", 1, 1, "A line begins with its label"),
     (b"1 1:1 \xff2:2\n", 1, 7, r"the index '\xff2' is not an integer"),
     (b"# c\n\n1 1:1 22\n", 3, 7, "'22' is not a feature of the form index:value; the colon is missing"),

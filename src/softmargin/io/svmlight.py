@@ -203,7 +203,7 @@ def _parsed_blocks(read: Read, name: str, rules: Rules, block_bytes: int, n_thre
     """
     workers = Workers(n_threads)
     parsers = [_Parser(rules) for _ in range(n_threads)]
-    texts = _text_blocks(read, block_bytes)
+    texts = text_blocks(read, block_bytes)
     n_bytes = n_lines = 0
 
     def read_ahead() -> list[bytes | Exception]:
@@ -229,8 +229,8 @@ def _parsed_blocks(read: Read, name: str, rules: Rules, block_bytes: int, n_thre
         workers.close()
 
 
-def _text_blocks(read: Read, block_bytes: int) -> Iterator[bytes | Exception]:
-    """Whole lines, about `block_bytes` at a time, ending with a newline; an error comes last."""
+def text_blocks(read: Read, block_bytes: int) -> Iterator[bytes | Exception]:
+    """Whole lines, about `block_bytes` at a time, ending with a newline; an error comes last, also of a long line."""
     pieces: list[bytes] = []  # of a line that has not ended
     n_bytes = 0
     try:
