@@ -4,6 +4,7 @@
 """
 
 import bz2
+import gc
 import gzip
 import io
 import lzma
@@ -647,3 +648,29 @@ def test_damaged_compressed_files(data, suffix):
         found = outcome(f"rows{suffix}")
     is_refused = isinstance(found[0], str) and f"the {suffix} data" in found[0]
     assert is_refused or found in (parts(*load(text)), parts(*load(b"")))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("is_cut", [True, False], ids=["cut", "wrong"])
+def test_what_a_failed_load_has_read_is_freed_at_once(tmp_path, is_cut, n_jobs):
+    """Also while the error is kept, as an interactive session keeps its last one, and without the garbage collector."""
+    text = b"1 1:0.5 2:0.25\n" * 40_000
+    raw = gzip.compress(text if is_cut else text + b"x 1:1\n", 1)
+    (tmp_path / "rows.gz").write_bytes(raw[: len(raw) - 100 if is_cut else None])
+
+    def fails():
+        with pytest.raises(DataFormatError) as caught:
+            load_svmlight(tmp_path / "rows.gz", n_jobs=n_jobs)
+        return caught.value
+
+    fails()  # modules are loaded and functions compiled
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        error = fails()
+        assert tracemalloc.get_traced_memory()[0] < 2**18
+        assert error.__traceback__ is not None
+    finally:
+        tracemalloc.stop()
+        gc.enable()

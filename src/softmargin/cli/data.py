@@ -12,7 +12,7 @@ import numpy as np
 from softmargin.core.errors import DataFormatError, SoftmarginError
 from softmargin.io.compression import opened
 from softmargin.io.npy import read_npz
-from softmargin.io.svmlight import text_blocks
+from softmargin.io.svmlight import Failure, text_blocks
 from softmargin.io.tables import QUERY_NAME, Table, load_table
 
 COLUMN_FILES = (".parquet", ".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
@@ -112,8 +112,8 @@ def _text_has_queries(path: Path) -> bool:
     first = None
     with opened(path) as (read_bytes, name):
         for rows in text_blocks(read_bytes, _PIECE_BYTES):
-            if isinstance(rows, Exception):
-                raise rows if isinstance(rows, DataFormatError) else DataFormatError(str(rows), file=name)
+            if isinstance(rows, Failure):
+                raise DataFormatError(rows.message, file=name)
             first = first or _ROW.search(rows)
             if first is not None and _QUERY.match(first[0]):
                 return True

@@ -1,6 +1,7 @@
 """Where data, problem, judge and solver meet: from targets to results, for one sub-problem or many."""
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -29,6 +30,8 @@ from softmargin.solvers.subgradient.state import SubgradientSolver, SubgradientS
 PLANE_SOLVERS: dict[str, Callable[[], Solver]] = {"auto": OCAS, "ocas": OCAS, "cpa": CPA}
 LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {**PLANE_SOLVERS, "pegasos": Pegasos, "sgd": SGD}
 Candidate = Callable[[Any], Solution]
+# What a state says about its best point may differ from what the rows say by this share: rounding stays far below.
+STATE_SLACK = 0.1
 _SOLVER_METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled")
 
 
@@ -94,7 +97,10 @@ def solve_all(
     def resumed(problem: Any, start: Any) -> Any:
         if isinstance(start, WeightStart):
             return WeightStart(columns.start(start.w))
-        return setting.resumed(problem, start) if _fits(problem, start) else None
+        if not _fits(problem, start):
+            return None
+        _check_state(problem, start)
+        return setting.resumed(problem, start)
 
     def solve(k: int) -> Result:
         limit = stop
@@ -160,6 +166,34 @@ def _fits(problem: Any, state: Any) -> bool:
         case SubgradientState():
             return (state.best_f.size, state.w.size) == (problem.n_outputs, problem.n_weights)
     return True
+
+
+def _check_state(problem: Any, state: Any) -> None:
+    """Whether the best point of a state has the outputs and the value that the state says.
+
+    A file may say anything, and a solver believes its state. This costs one product with X.
+    """
+    match state:
+        case PlaneState():
+            w, f = state.planes.weights(problem, state.best), state.best.f
+        case SubgradientState():
+            w, f = state.best, state.best_f
+        case _:
+            return
+    with np.errstate(over="ignore", invalid="ignore"):
+        outputs = problem.outputs(w) if np.isfinite(w).all() else np.full_like(f, np.nan)
+        value = 0.5 * float(w @ w) + state.C * problem.risk(f)
+        at_zero = state.C * problem.risk(np.zeros_like(f))
+        good = (
+            state.C > 0.0
+            and np.abs(outputs - f).max(initial=0.0) <= STATE_SLACK * (1.0 + np.abs(f).max(initial=0.0))
+            and abs(value - state.primal) <= STATE_SLACK * max(value, at_zero) < math.inf
+        )
+    if not good:
+        raise SoftmarginError(
+            "the training state does not fit these rows: it belongs to other data, or is damaged. Fit with "
+            "warm_start=False."
+        )
 
 
 def fingerprint(rows: Rows, targets: Sequence[Any], setting: Setting) -> str:

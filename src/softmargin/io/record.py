@@ -224,7 +224,7 @@ KINDS = {
     ),
 }
 
-# Arrays without NaN and infinity, if they are there; those of states are such, too.
+# Arrays without NaN and infinity, if they are there.
 FINITE = {
     "coef_",
     "intercept_",
@@ -308,10 +308,9 @@ def check_values(kind: str, values: Mapping[str, Any]) -> None:
 
 
 def check_numbers(arrays: Mapping[str, np.ndarray]) -> None:
-    """Whether the numbers that a prediction or a continued fit is made of are finite, and thresholds ascend."""
+    """Whether the numbers that predictions are made of are finite, and thresholds ascend."""
     for name, array in arrays.items():
-        is_needed = name in FINITE or name.startswith("state.")
-        if is_needed and array.dtype.kind == "f" and not np.isfinite(array).all():
+        if name in FINITE and array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"the array {name!r} holds NaN or infinity, which no fit leaves there")
     thresholds = arrays.get("thresholds_", np.zeros(1))
     if np.isnan(thresholds).any() or not (thresholds[:-1] <= thresholds[1:]).all():
