@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Mapping
@@ -39,14 +40,18 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 def read_model(path: Any) -> ModelRecord:
     """The model in a softmargin file or in LIBLINEAR's or LIBSVM's text, as data; which of them, the content tells."""
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
+        status = os.fstat(file.fileno())
         try:
+            if not stat.S_ISREG(status.st_mode):
+                raise ModelFileError(
+                    "a pipe or a device has no size, and may be endless: write the model to a file first"
+                )
             head = file.read(TEXT_HEAD_BYTES)
             for text in (liblinear, libsvm):
                 if head.startswith(text.SIGNATURE):
                     return text.parse(head + file.read())
             file.seek(0)
-            return _read(file, size)
+            return _read(file, status.st_size)
         except ModelFileError as error:
             raise ModelFileError(f"{os.fsdecode(path)}: {error}.") from None
 
