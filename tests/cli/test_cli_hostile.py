@@ -78,3 +78,17 @@ def test_values_of_another_form_are_refused_by_every_command(run, tmp_path, monk
     for command in (("info",), ("predict", "rows.npz"), ("certify", "rows.npz"), ("evaluate", "rows.npz")):
         arguments = [tmp_path / argument for argument in command[1:]]
         assert "should be of type" in run(command[0], tmp_path / "m", *arguments, code=1).stderr
+
+
+def test_a_large_index_is_told_before_the_work_begins(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("softmargin.cli.training.MANY_FEATURES", 2**15)
+    (tmp_path / "rows.svm").write_text("1 1:1\n0 2:1\n1 1:2 40000:1\n")
+    said = run("train", tmp_path / "rows.svm", tmp_path / "m").stderr
+    assert "the largest index makes 40000 features of 4 values" in said
+    assert "largest index" not in run("train", tmp_path / "rows.svm", tmp_path / "m", "--kernel", "rbf").stderr
+
+
+def test_a_model_is_not_read_from_a_pipe_or_device(run, tmp_path):
+    (tmp_path / "rows.svm").write_text("1 1:1\n0 2:1\n")
+    for command in (("info",), ("predict", tmp_path / "rows.svm")):
+        assert "may be endless" in run(command[0], "/dev/zero", *command[1:], code=1).stderr

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
+from softmargin.core.memory import free_bytes
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
 from softmargin.core.trace import Clock, Observer
-from softmargin.data.columns import Columns
+from softmargin.data.columns import Columns, Occupied
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.settings import Setting
@@ -89,14 +90,19 @@ def solve_all(
     n_outer = min(n_threads, n_tasks)
     cancel = cancel or Cancel()
     clock = Clock()
-    columns = _columns(rows, isinstance(solver, CuttingPlaneSolver), stop, clock, cancel)
+    occupied = Occupied.of(rows)
+    _check_memory(occupied, n_tasks)
+    columns = _columns(occupied.rows, isinstance(solver, CuttingPlaneSolver), stop, clock, cancel)
 
     def outer(solution: Solution) -> Solution:
         return replace(solution, w=columns.outer(solution.w))
 
+    def whole(solution: Solution) -> Solution:
+        return replace(solution, w=occupied.spread(solution.w))
+
     def resumed(problem: Any, start: Any) -> Any:
         if isinstance(start, WeightStart):
-            return WeightStart(columns.start(start.w))
+            return WeightStart(columns.start(occupied.gather(start.w)))
         if not _fits(problem, start):
             return None
         _check_state(problem, start)
@@ -109,7 +115,7 @@ def solve_all(
             limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / rounds)
         workers = Workers(max(1, n_threads // n_outer))
         problem = setting.problem(columns.inner, targets[k], workers)
-        judge = setting.judge(rows, targets[k], workers)
+        judge = setting.judge(occupied.rows, targets[k], workers)
         try:
             result = run(
                 solver,
@@ -117,7 +123,7 @@ def solve_all(
                 limit,
                 lambda solution: judge(outer(solution)),
                 start=None if starts is None else resumed(problem, starts[k]),
-                observers=observers(k, lambda state: outer(solver.solution(problem, state))),
+                observers=observers(k, lambda state: whole(outer(solver.solution(problem, state)))),
                 workers=workers,
                 cancel=cancel,
             )
@@ -128,7 +134,7 @@ def solve_all(
             workers.close()
         if result.status is Status.INTERRUPTED:
             cancel.set()
-        return replace(result, solution=outer(result.solution))
+        return replace(result, solution=whole(outer(result.solution)))
 
     if n_outer == 1:
         return [solve(k) for k in range(n_tasks)]
@@ -139,6 +145,18 @@ def solve_all(
         except KeyboardInterrupt:
             cancel.set()
             return [future.result() for future in futures]
+
+
+def _check_memory(occupied: Occupied, n_tasks: int) -> None:
+    """Whether there is room for the weights, of columns without entries, too: these are part of the model."""
+    needed = n_tasks * occupied.n_cols * np.dtype(np.float64).itemsize
+    if needed > free_bytes():
+        n_used = occupied.n_cols if occupied.used is None else occupied.used.size
+        raise SoftmarginError(
+            f"the weights of {occupied.n_cols} features need {needed / 2**30:.1f} GiB, which is more than the memory "
+            f"that is left, and {n_used} of the features occur. Is the largest index a mistake? If not, number the features "
+            "that occur."
+        )
 
 
 def _columns(rows: Rows, products_only: bool, stop: Stop, clock: Clock, cancel: Cancel) -> Columns:
@@ -202,12 +220,8 @@ def fingerprint(rows: Rows, targets: Sequence[Any], setting: Setting) -> str:
     Any change of an entry changes the product with a fixed vector, unless it drowns in rounding, and then the planes
     do not notice it either.
     """
-    probe = np.arange(1.0, rows.n_cols + 1)
-    probe *= 0.6180339887498949
-    probe %= 1.0
-    probe += 0.5
     digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.key}".encode())
-    digest.update(rows.dot(probe).tobytes())
+    digest.update(Occupied.of(rows).probed().tobytes())
     for target in targets:
         for part in setting.parts(target):
             digest.update(part.tobytes())

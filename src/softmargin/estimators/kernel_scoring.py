@@ -10,6 +10,7 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers, one_blas_thread
+from softmargin.data.columns import without_empty_columns
 from softmargin.data.convert import as_rows, thinned
 from softmargin.kernels.expansion import expansion
 from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Linear, Polynomial, Sigmoid
@@ -91,7 +92,7 @@ def kernel_scores(
     if rows.n_cols != vectors.n_cols:
         raise SoftmarginError(f"X has {rows.n_cols} features, but the model was trained on {vectors.n_cols}.")
     if not isinstance(kernel, Custom):
-        vectors = thinned(vectors)
+        (rows, vectors), _ = without_empty_columns(rows, thinned(vectors))
     single = rows.flat.values.dtype == np.float32 and vectors.flat.values.dtype == np.float32
     with one_blas_thread():
         workers = Workers(n_threads)

@@ -12,6 +12,7 @@ import numpy as np
 
 from softmargin.core.errors import ModelFileError
 from softmargin.core.threads import thread_count
+from softmargin.data.columns import without_empty_columns
 from softmargin.data.convert import as_rows
 from softmargin.estimators.kernel_scoring import kernel_scores, named_kernel, one_against_one, pair_coefficients
 from softmargin.estimators.scoring import labels_from_scores, linear_scores
@@ -73,9 +74,9 @@ def _kernel_predictor(record: ModelRecord) -> Predictor:
     def scores(X: Any, n_jobs: int | None) -> np.ndarray:
         n_threads = thread_count(n_jobs)
         found = kernel_scores(X, kernel, support, vectors, coefficients, arrays["intercept_"], n_threads)
-        rows = as_rows(X)
+        (rows,), _ = without_empty_columns(as_rows(X))
         if not np.isfinite(rows.flat.values).all():  # and a kernel of infinity may be finite
-            found[np.isnan(rows.dot(np.zeros(n_features)))] = np.nan
+            found[np.isnan(rows.dot(np.zeros(rows.n_cols)))] = np.nan
         return found.ravel() if classes.size == 2 else one_against_one(found, classes.size)
 
     return Predictor(classes, n_features, scores)
