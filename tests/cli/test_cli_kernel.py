@@ -110,13 +110,16 @@ def test_a_fit_that_stops_early_is_saved_and_goes_on(run, request, tmp_path, dat
 
 
 @pytest.mark.parametrize("name", ["intercept_", "dual_coef_"])
-def test_a_model_that_is_not_finite_is_never_certified(run, cancer, tmp_path, name):
+def test_a_model_that_is_not_finite_is_refused(run, cancer, tmp_path, monkeypatch, name):
     model = tmp_path / "m"
     run("train", cancer, model, "--kernel", "rbf", "--stopping", "kkt", "-q")
     estimator = softmargin.load(model)
     setattr(estimator, name, np.full_like(getattr(estimator, name), np.nan))
-    estimator.save(model)
-    run("certify", model, cancer, code=3)
+    with monkeypatch.context() as patch:
+        patch.setattr("softmargin.io.model_file.check_numbers", lambda arrays: None)
+        estimator.save(model)
+    for command in ("certify", "predict", "evaluate"):
+        assert "NaN or infinity" in run(command, model, cancer, code=1).stderr
 
 
 def test_a_linear_model_is_not_resumed_with_a_kernel(run, cancer, tmp_path):

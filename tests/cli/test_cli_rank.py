@@ -261,7 +261,12 @@ def test_bad_queries_are_told_in_one_sentence(run, tmp_path, text, words):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("1 1:nan\n0 1:3\n", "X contains NaN"), ("nan 1:1\n0 1:3\n", "y contains NaN"), ("", "0 sample")],
+    [
+        ("1 1:nan\n0 1:3\n", "X contains NaN"),
+        ("nan 1:1\n0 1:3\n", "y contains NaN"),
+        ("", "the file is empty"),
+        ("# none\n", "no rows"),
+    ],
 )
 def test_what_cannot_be_learned_from_is_told_in_one_sentence(run, ranks, tmp_path, text, words):
     data, model = write(tmp_path, text), tmp_path / "m"

@@ -64,6 +64,61 @@ def test_no_writable_cache_folder_is_not_an_error(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+SOURCE = """
+from softmargin.core.jit import compiled
+@compiled
+def product(x):
+    return {factor} * x
+"""
+FULL_DISK = """
+import builtins, errno
+plain = open
+def full(name, mode="r", *rest, **more):
+    if "w" in mode and ".{ending}.tmp" in str(name):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    return plain(name, mode, *rest, **more)
+builtins.open = full
+"""
+
+
+def cache_hits(folder, factor=2, before=""):
+    """Compile a function for two types in a new process; how many of them the cache in `folder` had."""
+    (folder / "source.py").write_text(SOURCE.format(factor=factor))
+    code = f"""
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, {str(folder)!r})
+from source import product
+assert (product(4), product(2.5)) == ({4 * factor}, {2.5 * factor}), (product(4), product(2.5))
+print(sum(product.stats.cache_hits.values()))
+"""
+    done = python(before + code, NUMBA_CACHE_DIR=str(folder / "cache"))
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+def test_a_damaged_file_in_the_cache_folder_is_not_an_error(tmp_path):
+    """Cut short, empty, one bit turned: the function is compiled again, and the next process finds it again."""
+    assert (cache_hits(tmp_path), cache_hits(tmp_path)) == (0, 2)
+    for ending, damage in (
+        ("nbi", lambda raw: raw[: len(raw) // 2]),
+        ("nbc", lambda raw: b""),
+        ("nbc", lambda raw: raw[:2000] + bytes([raw[2000] ^ 1]) + raw[2001:]),
+    ):
+        for path in (tmp_path / "cache").rglob(f"*.{ending}"):
+            path.write_bytes(damage(path.read_bytes()))
+        assert (cache_hits(tmp_path), cache_hits(tmp_path)) == (0, 2)
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_a_full_disk_is_not_an_error_and_leaves_no_wrong_code(tmp_path, ending):
+    """The disk is full when the code of a changed source is to be saved: the old code is not found under its name."""
+    assert cache_hits(tmp_path, factor=2) == 0
+    assert cache_hits(tmp_path, factor=33, before=FULL_DISK.format(ending=ending)) == 0
+    assert cache_hits(tmp_path, factor=33) == 0
+    assert cache_hits(tmp_path, factor=33) == 2
+
+
 def test_compilation_is_outside_the_time_limit(tmp_path):
     """With an empty cache the first fit compiles for seconds, yet a limit of a second is not reached."""
     code = (

@@ -8,8 +8,9 @@ from softmargin.core.errors import Abandoned
 from softmargin.core.threads import Workers
 from softmargin.data import columns as columns_module
 from softmargin.data import rows as rows_module
-from softmargin.data.columns import Columns
+from softmargin.data.columns import Columns, Occupied, without_empty_columns
 from softmargin.data.convert import as_rows
+from softmargin.data.csr import CSRRows
 
 RNG = np.random.default_rng(5)
 TYPES = [np.float64, np.float32, np.int64, np.uint8]
@@ -218,3 +219,35 @@ def test_what_the_check_raises_ends_it(of, monkeypatch):
 
     with pytest.raises(Abandoned):
         Columns.of(as_rows(example()), True, stop)
+
+
+class TestOccupied:
+    def rows(self):
+        X = sp.random(20, 6, 0.5, format="csr", random_state=0)
+        wide = sp.csr_matrix((X.data, X.indices * 1_000_003, X.indptr), shape=(20, 2**31 - 1))
+        return X, CSRRows(wide)
+
+    def test_columns_that_never_occur_are_left_out(self):
+        X, rows = self.rows()
+        occupied = Occupied.of(rows)
+        assert occupied.rows.n_cols == 6
+        np.testing.assert_array_equal(occupied.rows.native().toarray(), X.toarray())
+        assert Occupied.of(occupied.rows).used is None
+
+    def test_weights_there_and_back(self):
+        _, rows = self.rows()
+        narrow = sp.csr_matrix((rows.flat.values, rows.flat.indices, rows.flat.indptr), shape=(20, 6_000_000))
+        occupied = Occupied.of(CSRRows(narrow))
+        w = np.arange(1.0, 7.0)
+        wide = occupied.spread(w)
+        assert wide.shape == (6_000_000,)
+        assert wide.sum() == w.sum()
+        np.testing.assert_array_equal(occupied.gather(wide), w)
+        np.testing.assert_array_equal(occupied.gather(np.append(wide, 9.0)), np.append(w, 9.0))
+
+    def test_two_parts_keep_what_either_uses(self):
+        _, rows = self.rows()
+        other = CSRRows(sp.csr_matrix(([1.0], [5], [0, 1]), shape=(1, 2**31 - 1)))
+        (left, right), used = without_empty_columns(rows, other)
+        assert left.n_cols == right.n_cols == 7
+        assert used[1] == 5

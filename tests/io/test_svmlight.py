@@ -4,6 +4,7 @@
 """
 
 import bz2
+import gc
 import gzip
 import io
 import lzma
@@ -229,7 +230,14 @@ def test_float32_is_rounded_from_float64(parser):
 
 WRONG = [
     (b"1 1:1\nx 1:1\n", 2, 1, "the label 'x' is not a number"),
-    (b"1,2 1:1\n", 1, 1, "It has a comma: files with several labels"),
+    (b"1,2 1:1\n", 1, 1, "Files with several labels a line cannot be read"),
+    (b"a,b,label\n1,2,3\n", 1, 1, "a name that ends in .csv"),
+    (b"a;b;label\n1;2;3\n", 1, 1, "a name that ends in .csv"),
+    (b"1 2,3,4\n", 1, 3, "a name that ends in .csv"),
+    (b"cat 1:1\n", 1, 1, "Labels of svmlight text are numbers: write a number for each word"),
+    (b"\xef\xbb\xbf1 1:1\n", 1, 1, "It begins with a byte order mark: save the file as UTF-8 without one"),
+    (b"\xff\xfe1\x00 \x001\x00:\x00", 1, 1, "It begins with a byte order mark"),
+    (b"PAR1\x15\x04", 1, 1, "This is a Parquet file: give it a name that ends in .parquet"),
     (b"1:1 2:2\n", 1, 1, "A line begins with its label"),
     (b"1 1:1 \xff2:2\n", 1, 7, r"the index '\xff2' is not an integer"),
     (b"# c\n\n1 1:1 22\n", 3, 7, "'22' is not a feature of the form index:value; the colon is missing"),
@@ -640,3 +648,29 @@ def test_damaged_compressed_files(data, suffix):
         found = outcome(f"rows{suffix}")
     is_refused = isinstance(found[0], str) and f"the {suffix} data" in found[0]
     assert is_refused or found in (parts(*load(text)), parts(*load(b"")))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("is_cut", [True, False], ids=["cut", "wrong"])
+def test_what_a_failed_load_has_read_is_freed_at_once(tmp_path, is_cut, n_jobs):
+    """Also while the error is kept, as an interactive session keeps its last one, and without the garbage collector."""
+    text = b"1 1:0.5 2:0.25\n" * 40_000
+    raw = gzip.compress(text if is_cut else text + b"x 1:1\n", 1)
+    (tmp_path / "rows.gz").write_bytes(raw[: len(raw) - 100 if is_cut else None])
+
+    def fails():
+        with pytest.raises(DataFormatError) as caught:
+            load_svmlight(tmp_path / "rows.gz", n_jobs=n_jobs)
+        return caught.value
+
+    fails()  # modules are loaded and functions compiled
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        error = fails()
+        assert tracemalloc.get_traced_memory()[0] < 2**18
+        assert error.__traceback__ is not None
+    finally:
+        tracemalloc.stop()
+        gc.enable()

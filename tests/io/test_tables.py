@@ -417,3 +417,45 @@ class TestFuzz:
         self.load(folder, 0, raw)
         npz(folder / "inner.npz", X=raw, y=raw)
         self.load(folder, 1, (folder / "inner.npz").read_bytes())
+
+
+class TestWhatIsWrongIsNamed:
+    @pytest.mark.parametrize("ending", [".svm", ".npy", ".npz", ".csv", ".parquet"])
+    def test_an_empty_file(self, tmp_path, ending):
+        (tmp_path / f"data{ending}").touch()
+        with pytest.raises(DataFormatError, match="the file is empty"):
+            load_table(tmp_path / f"data{ending}")
+
+    def test_text_without_rows(self, tmp_path):
+        (tmp_path / "data.svm").write_bytes(b"# nothing\n\n")
+        with pytest.raises(DataFormatError, match="no rows"):
+            load_table(tmp_path / "data.svm")
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [("a;b;label\n1,5;2;0\n", "semicolons"), ("a;b\n1;2\n", "semicolons"), ("a\tb\n1\t2\n", "tabs")],
+    )
+    def test_other_separators(self, tmp_path, text, words):
+        (tmp_path / "data.csv").write_text(text)
+        with pytest.raises(DataFormatError, match=f"separated by {words}: write the file with commas"):
+            load_table(tmp_path / "data.csv")
+
+    def test_column_names_that_are_not_utf8(self, tmp_path):
+        (tmp_path / "data.csv").write_bytes(b"gr\xf6\xdfe,label\n1,2\n")
+        with pytest.raises(DataFormatError, match="not text in UTF-8: save the file as UTF-8"):
+            load_table(tmp_path / "data.csv")
+
+    def test_labels_that_are_not_utf8(self, tmp_path):
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        labels = pa.array([b"gr\xf6n", b"a"]).cast(pa.string(), safe=False)
+        parquet.write_table(pa.table({"x": [1.0, 2.0], "label": labels}), tmp_path / "data.parquet")
+        with pytest.raises(DataFormatError, match="UTF8"):
+            load_table(tmp_path / "data.parquet")
+
+    @pytest.mark.parametrize("n", [33, 65, 70])
+    def test_arrays_of_more_dimensions_than_numpy_has(self, tmp_path, n):
+        (tmp_path / "data.npy").write_bytes(npy(np.ones((1, 1)), shape=(1,) * n))
+        with pytest.raises(DataFormatError, match="dimensions"):
+            load_table(tmp_path / "data.npy")

@@ -12,6 +12,7 @@ import numpy as np
 from softmargin.core.errors import DataFormatError, SoftmarginError
 from softmargin.io.compression import opened
 from softmargin.io.npy import read_npz
+from softmargin.io.svmlight import Failure, text_blocks
 from softmargin.io.tables import QUERY_NAME, Table, load_table
 
 COLUMN_FILES = (".parquet", ".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
@@ -108,12 +109,11 @@ def _has_queries(path: Path, options: DataOptions) -> bool:
 
 def _text_has_queries(path: Path) -> bool:
     """Whether the first row has a query; the reader then wants one in all others. If it has none, no other may."""
-    first, rest = None, b""
+    first = None
     with opened(path) as (read_bytes, name):
-        while (piece := read_bytes(_PIECE_BYTES)) or rest:
-            text = rest + piece
-            end = text.rfind(b"\n") + 1 if piece else len(text)
-            rows, rest = text[:end], text[end:]
+        for rows in text_blocks(read_bytes, _PIECE_BYTES):
+            if isinstance(rows, Failure):
+                raise DataFormatError(rows.message, file=name)
             first = first or _ROW.search(rows)
             if first is not None and _QUERY.match(first[0]):
                 return True

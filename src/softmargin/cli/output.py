@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.text import printable
 
 STOPPED_EARLY = 3
 
@@ -43,7 +44,7 @@ def _sentence(error: Exception) -> str:
 
 
 def fail(sentence: str) -> None:
-    typer.echo(f"softmargin: {sentence}", err=True)
+    typer.echo(f"softmargin: {printable(sentence)}", err=True)
     raise typer.Exit(1)
 
 
@@ -60,7 +61,7 @@ def show(values: Mapping[str, Any], as_json: bool) -> None:
 
 def note(sentence: str) -> None:
     """For the person at the terminal; what scripts read goes to the standard output."""
-    typer.echo(sentence, err=True)
+    typer.echo(printable(sentence), err=True)
 
 
 def is_watched() -> bool:
@@ -69,7 +70,7 @@ def is_watched() -> bool:
 
 def _lines(values: Mapping[str, Any], indent: str) -> Any:
     for name, value in values.items():
-        title = indent + name.replace("_", " ")
+        title = indent + printable(str(name).replace("_", " "))
         if isinstance(value, Mapping):
             yield title, ""
             yield from _lines(value, indent + "  ")
@@ -82,7 +83,7 @@ def _text(value: Any) -> str:
         return f"{value:.10g}"
     if isinstance(value, list | tuple):
         return " ".join(_text(item) for item in value)
-    return "none" if value is None else str(value)
+    return "none" if value is None else printable(str(value))
 
 
 def _plain(value: Any) -> Any:

@@ -24,6 +24,8 @@ from softmargin.estimators.warnings import ConvergenceWarning
 ESTIMATORS = {"linear": LinearSVC, "kernel": SVC, "rank": RankSVM, "ordinal": OrdinalSVC}
 # What may be changed when a stopped fit goes on; everything else is the model's.
 LIMITS = ("C", "tol", "max_seconds", "max_iter", "n_jobs", "cache_bytes")
+# Linear models of more features, and so many times more than there are values, are probably not what was meant.
+MANY_FEATURES, EMPTY_FACTOR = 2**24, 16
 # A dual variable this close to its bound, as a share of it, lies on it.
 AT_BOUND = 1e-9
 
@@ -41,6 +43,8 @@ def train(
     rows = read_labelled(data, options, n_features, with_queries=ranks)
     if ranks and rows.qid is None and not (options.no_qid or quiet or as_json):
         output.note(f"{data} has no qid: all rows are one query.")
+    if not quiet and not isinstance(estimator, SVC):
+        _tell_width(rows.X, data)
     if "class_weight" in given:
         given["class_weight"] = _class_weight(given["class_weight"], rows.y)
     if "classes" in given:
@@ -71,6 +75,16 @@ def train(
         output.note(f"{estimator.status_} The model was saved to {model} {proven}. {further}")
     if not done:
         raise typer.Exit(output.STOPPED_EARLY)
+
+
+def _tell_width(X: Any, data: Path) -> None:
+    """Before the work begins: a linear model has a weight for each feature, also for those that never occur."""
+    n_cols = X.shape[1]
+    if n_cols > MANY_FEATURES and n_cols > EMPTY_FACTOR * (n_values := getattr(X, "nnz", X.size)):
+        output.note(
+            f"{data}: the largest index makes {n_cols} features of {n_values} values. The model has a weight for each "
+            f"of them, and its file {8 * n_cols / 2**30:.1f} GiB. If that index is a mistake, stop with Ctrl-C."
+        )
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from softmargin.cli import output
 from softmargin.cli.data import DataOptions, naming, read, read_labelled
 from softmargin.cli.options import goes_by_kkt
 from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
+from softmargin.core.text import printable
 from softmargin.estimators.record_scoring import Predictor, predictor_of
 from softmargin.io.atomic import replacing
 from softmargin.io.model_file import read_model
@@ -29,7 +30,11 @@ def predict(model: Path, data: Path, out: Path | None, options: DataOptions, *, 
     table = read(data, options, predictor.n_features, with_queries=ranks)
     found = _scores(predictor, table.X, data, options)
     predicted = found if ranks else predictor.labels(found)
-    text = _score_lines(found) if scores or ranks else "".join(f"{label}\n" for label in predicted.tolist())
+    text = (
+        _score_lines(found)
+        if scores or ranks
+        else "".join(f"{printable(str(label))}\n" for label in predicted.tolist())
+    )
     if out is None:
         typer.echo(text, nl=False)
     else:
@@ -49,7 +54,7 @@ def _predictor(model: Path) -> Predictor:
     record = read_model(model)
     try:
         return predictor_of(record)
-    except ModelFileError as error:
+    except SoftmarginError as error:
         raise ModelFileError(f"{model}: {error}") from None
 
 

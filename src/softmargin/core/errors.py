@@ -11,7 +11,7 @@ class DataFormatError(SoftmarginError):
     def __init__(self, message: str, *, file: str = "", line: int | None = None, column: int | None = None) -> None:
         place = ":".join(str(part) for part in (file, line, column) if part not in (None, ""))
         super().__init__(f"{place}: {message}" if place else message)
-        self.file, self.line, self.column = file, line, column
+        self.message, self.file, self.line, self.column = message, file, line, column
 
 
 class ModelFileError(SoftmarginError):

@@ -5,14 +5,19 @@ Only files whose name begins with an underscore use it, and those are imported a
 and are plain Python when `NUMBA_DISABLE_JIT=1`.
 """
 
+import hashlib
+import io
+import itertools
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numba
 from llvmlite import ir
-from numba.core import cgutils, event, types
+from numba.core import caching, cgutils, event, types
 from numba.extending import intrinsic
 
 # Sums vectorise only when the order of addition is free. NaN and infinity keep their meaning.
@@ -24,16 +29,75 @@ _NO_NAN = {"nnan", "nsz"}
 def compiled(function: Callable | None = None, *, sums: bool = False, maxima: bool = False) -> Any:
     """Compile `function` at its first call; `sums` lets the compiler reorder additions, `maxima` forget about NaN.
 
-    The machine code is cached on disk; where no cache folder is writable it is compiled in every process.
+    The machine code is cached on disk. Where that is not possible (no writable folder, a full disk, a damaged file) it
+    is compiled in every process.
     """
     if function is None:
         return lambda f: compiled(f, sums=sums, maxima=maxima)
     flags = (_FREE_ORDER if sums else set()) | (_NO_NAN if maxima else set())
-    options = {"nogil": True, "fastmath": flags or False}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # Numba: "no locator available": neither the package nor the user has a writable cache
-        return numba.njit(**options)(function)
+    dispatcher = numba.njit(nogil=True, fastmath=flags or False)(function)
+    if not numba.config.DISABLE_JIT:
+        with suppress(RuntimeError, OSError):  # RuntimeError: neither the package nor the user has a writable folder
+            dispatcher._cache = _Cache(function)
+    return dispatcher
+
+
+class _CacheFile(caching.IndexDataCacheFile):
+    """Numba's files of one function, each with a digest at its end: a damaged file counts as missing.
+
+    Machine code is written before the index that names it. In Numba's order a disk that becomes full in between leaves
+    an index that may name the code of an older source.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        overloads = self._load_index()
+        taken = set(overloads.values())
+        names = map(self._data_name, itertools.count(1))
+        name = overloads.get(key) or next(name for name in names if name not in taken)
+        self._save_data(name, data)
+        self._save_index(overloads | {key: name})
+
+    def _load_index(self) -> dict:
+        try:
+            _check_digest(self._index_path)
+            return super()._load_index()
+        except OSError:
+            return {}
+
+    def _load_data(self, name: str) -> Any:
+        _check_digest(self._data_path(name))
+        return super()._load_data(name)  # without what is behind the end of a pickle
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[BinaryIO]:
+        with super()._open_for_write(filepath) as file:
+            content = io.BytesIO()
+            yield content
+            file.write(content.getvalue() + _digest(content.getvalue()))
+
+
+class _Cache(caching.FunctionCache):
+    """Numba's cache of one function, which does without what it cannot read or write."""
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__(function)
+        locator = self._impl.locator
+        self._cache_file = _CacheFile(self._cache_path, self._impl.filename_base, locator.get_source_stamp())
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _check_digest(path: str) -> None:
+    content = Path(path).read_bytes()
+    size = hashlib.sha256().digest_size
+    if content[-size:] != _digest(content[:-size]):
+        raise OSError(f"{path} is damaged.")
 
 
 def _no_prefetch(array: Any, index: Any) -> None:

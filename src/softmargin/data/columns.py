@@ -26,6 +26,8 @@ from softmargin.data.split import SplitRows
 
 # Weights of more columns than this do not stay in the innermost caches; with more entries than this that matters.
 MANY_COLUMNS, MANY_ENTRIES = 1 << 15, 1 << 20
+# Columns without entries are left out beforehand if there are so many times more columns than entries.
+EMPTY_FACTOR = 4
 # Merging needs a copy of the values. Where that is as large as what the columns that go would take in so many float64
 # vectors, about as many as a fit may hold, it is worth its memory.
 VECTORS_HELD = 8
@@ -37,6 +39,59 @@ MAX_PARTS, ROUNDING = 4, 1e-13
 SMALLEST, LARGEST = 1e-250, 1e250
 # Columns have a level: 64 without entries, 63 with one, and so on; above this count one level for each doubling.
 ALONE, COUNTED = 63, 16
+
+
+@dataclass(frozen=True)
+class Occupied:
+    """Rows without the columns in which none of them has an entry, where most columns are such.
+
+    A single large index would otherwise make every vector of weights as long. `used` are the columns that are left;
+    None means all of them.
+    """
+
+    rows: Rows
+    n_cols: int
+    used: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, rows: Rows) -> "Occupied":
+        (inner,), used = without_empty_columns(rows)
+        return cls(inner, rows.n_cols, used)
+
+    def spread(self, w: np.ndarray) -> np.ndarray:
+        """Weights of all columns, in an array of their own. The system gives no memory for zeros that nobody writes."""
+        if self.used is None:
+            return w.copy()
+        out = np.zeros(self.n_cols)
+        out[self.used] = w
+        return out
+
+    def gather(self, w: np.ndarray) -> np.ndarray:
+        """Weights of the columns that are left; more of them than columns (an intercept's) stay at the end."""
+        return w if self.used is None else np.append(w[self.used], w[self.n_cols :])
+
+    def probed(self) -> np.ndarray:
+        """X v for a fixed v, of which no two entries are alike: any change of an entry changes it, or is rounding."""
+        columns = np.arange(self.n_cols) if self.used is None else self.used
+        probe = (columns + 1.0) * 0.6180339887498949
+        probe %= 1.0
+        probe += 0.5
+        return self.rows.dot(probe)
+
+
+def without_empty_columns(*parts: Rows) -> tuple[tuple[Rows, ...], np.ndarray | None]:
+    """Sparse rows without the columns that are empty in all of them, and which are left; unless few would go."""
+    n_cols = parts[0].n_cols
+    flats = [part.flat for part in parts]
+    n_entries = sum(flat.values.size for flat in flats)
+    if n_cols < MANY_COLUMNS or n_cols < EMPTY_FACTOR * n_entries or not all(flat.indptr.size for flat in flats):
+        return parts, None
+    used = np.unique(np.concatenate([np.zeros(1, flats[0].indices.dtype), *(flat.indices for flat in flats)]))
+    shorter = []
+    for part, flat in zip(parts, flats, strict=True):
+        entries = flat.values, np.searchsorted(used, flat.indices).astype(flat.indices.dtype), flat.indptr
+        shorter.append(CSRRows(type(part.native())(entries, shape=(part.n_rows, used.size), copy=False)))
+    return tuple(shorter), used
 
 
 class _Merged(NamedTuple):

@@ -1,6 +1,7 @@
 """Where data, problem, judge and solver meet: from targets to results, for one sub-problem or many."""
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
+from softmargin.core.memory import free_bytes
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
 from softmargin.core.trace import Clock, Observer
-from softmargin.data.columns import Columns
+from softmargin.data.columns import Columns, Occupied
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.settings import Setting
@@ -31,6 +33,8 @@ from softmargin.solvers.subgradient.state import SubgradientSolver, SubgradientS
 PLANE_SOLVERS: dict[str, Callable[[], Solver]] = {"auto": OCAS, "ocas": OCAS, "cpa": CPA}
 LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {**PLANE_SOLVERS, "pegasos": Pegasos, "sgd": SGD}
 Candidate = Callable[[Any], Solution]
+# What a state says about its best point may differ from what the rows say by this share: rounding stays far below.
+STATE_SLACK = 0.1
 _SOLVER_METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled")
 
 
@@ -90,15 +94,23 @@ def solve_all(
     n_outer = min(n_threads, n_tasks)
     cancel = cancel or Cancel()
     clock = Clock()
-    columns = _columns(rows, isinstance(solver, CuttingPlaneSolver), stop, clock, cancel)
+    occupied = Occupied.of(rows)
+    _check_memory(occupied, n_tasks)
+    columns = _columns(occupied.rows, isinstance(solver, CuttingPlaneSolver), stop, clock, cancel)
 
     def outer(solution: Solution) -> Solution:
         return replace(solution, w=columns.outer(solution.w))
 
+    def whole(solution: Solution) -> Solution:
+        return replace(solution, w=occupied.spread(solution.w))
+
     def resumed(problem: Any, start: Any) -> Any:
         if isinstance(start, WeightStart):
-            return WeightStart(columns.start(start.w))
-        return setting.resumed(problem, start) if _fits(problem, start) else None
+            return WeightStart(columns.start(occupied.gather(start.w)))
+        if not _fits(problem, start):
+            return None
+        _check_state(problem, start)
+        return setting.resumed(problem, start)
 
     def solve(k: int) -> Result:
         limit = stop
@@ -107,7 +119,7 @@ def solve_all(
             limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / rounds)
         workers = Workers(max(1, n_threads // n_outer))
         problem = setting.problem(columns.inner, targets[k], workers)
-        judge = setting.judge(rows, targets[k], workers, stop.tol)
+        judge = setting.judge(occupied.rows, targets[k], workers, stop.tol)
         try:
             result = run(
                 solver,
@@ -115,7 +127,7 @@ def solve_all(
                 limit,
                 lambda solution: judge(outer(solution)),
                 start=None if starts is None else resumed(problem, starts[k]),
-                observers=observers(k, lambda state: outer(solver.solution(problem, state))),
+                observers=observers(k, lambda state: whole(outer(solver.solution(problem, state)))),
                 workers=workers,
                 cancel=cancel,
             )
@@ -126,7 +138,7 @@ def solve_all(
             workers.close()
         if result.status is Status.INTERRUPTED:
             cancel.set()
-        return replace(result, solution=outer(result.solution))
+        return replace(result, solution=whole(outer(result.solution)))
 
     if n_outer == 1:
         return [solve(k) for k in range(n_tasks)]
@@ -137,6 +149,18 @@ def solve_all(
         except KeyboardInterrupt:
             cancel.set()
             return [future.result() for future in futures]
+
+
+def _check_memory(occupied: Occupied, n_tasks: int) -> None:
+    """Whether there is room for the weights, of columns without entries, too: these are part of the model."""
+    needed = n_tasks * occupied.n_cols * np.dtype(np.float64).itemsize
+    if needed > free_bytes():
+        n_used = occupied.n_cols if occupied.used is None else occupied.used.size
+        raise SoftmarginError(
+            f"the weights of {occupied.n_cols} features need {needed / 2**30:.1f} GiB, which is more than the memory "
+            f"that is left, and {n_used} of the features occur. Is the largest index a mistake? If not, number the features "
+            "that occur."
+        )
 
 
 def _columns(rows: Rows, products_only: bool, stop: Stop, clock: Clock, cancel: Cancel) -> Columns:
@@ -166,18 +190,42 @@ def _fits(problem: Any, state: Any) -> bool:
     return True
 
 
+def _check_state(problem: Any, state: Any) -> None:
+    """Whether the best point of a state has the outputs and the value that the state says.
+
+    A file may say anything, and a solver believes its state. This costs one product with X.
+    """
+    match state:
+        case PlaneState():
+            w, f = state.planes.weights(problem, state.best), state.best.f
+        case SubgradientState():
+            w, f = state.best, state.best_f
+        case _:
+            return
+    with np.errstate(over="ignore", invalid="ignore"):
+        outputs = problem.outputs(w) if np.isfinite(w).all() else np.full_like(f, np.nan)
+        value = 0.5 * float(w @ w) + state.C * problem.risk(f)
+        at_zero = state.C * problem.risk(np.zeros_like(f))
+        good = (
+            state.C > 0.0
+            and np.abs(outputs - f).max(initial=0.0) <= STATE_SLACK * (1.0 + np.abs(f).max(initial=0.0))
+            and abs(value - state.primal) <= STATE_SLACK * max(value, at_zero) < math.inf
+        )
+    if not good:
+        raise SoftmarginError(
+            "the training state does not fit these rows: it belongs to other data, or is damaged. Fit with "
+            "warm_start=False."
+        )
+
+
 def fingerprint(rows: Rows, targets: Sequence[Any], setting: Setting) -> str:
     """Identifies data, labels and weights, at the cost of one product with X.
 
     Any change of an entry changes the product with a fixed vector, unless it drowns in rounding, and then the planes
     do not notice it either.
     """
-    probe = np.arange(1.0, rows.n_cols + 1)
-    probe *= 0.6180339887498949
-    probe %= 1.0
-    probe += 0.5
     digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.key}".encode())
-    digest.update(rows.dot(probe).tobytes())
+    digest.update(Occupied.of(rows).probed().tobytes())
     for target in targets:
         for part in setting.parts(target):
             digest.update(part.tobytes())

@@ -15,6 +15,7 @@ from softmargin.core.status import Status
 from softmargin.core.stopping import Measure, Stop, relative_gap
 from softmargin.core.threads import Cancel, Workers
 from softmargin.core.trace import Clock, Observer, Trace
+from softmargin.data.columns import Occupied
 from softmargin.data.convert import thinned
 from softmargin.data.rows import Rows
 from softmargin.estimators.solver_kind import check_kind
@@ -321,7 +322,7 @@ def solve_pairs(
     cancel = cancel or Cancel()
     clock = Clock()
     if setting.kernel is not None and not isinstance(setting.kernel, Custom):
-        rows = thinned(rows, workers)
+        rows = Occupied.of(thinned(rows, workers)).rows
     dtypes = setting.dtypes(rows, pairs, stop.tol)
     makers = {dtypes[0]: setting.stores(rows, pairs, dtypes[0], workers)}
     results = []
@@ -390,10 +391,9 @@ def without_opponent(pair: Pair) -> Result:
 
 def kernel_fingerprint(rows: Rows, pairs: Sequence[Pair], setting: KernelSetting, tol: float) -> str:
     """Identifies data, labels, weights, kernel and the precision of its values, at the cost of one product with X."""
-    probe = 0.5 + np.modf(np.arange(1, rows.n_cols + 1) * 0.6180339887498949)[0]
     precision = np.dtype(setting.dtypes(rows, pairs, tol)[0])
     digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.kernel!r} {precision}".encode())
-    digest.update(rows.dot(probe).tobytes())
+    digest.update(Occupied.of(rows).probed().tobytes())
     for pair in pairs:
         digest.update(pair.index.tobytes())
         digest.update(pair.signed_weights.tobytes())

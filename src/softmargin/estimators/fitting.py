@@ -9,12 +9,14 @@ from softmargin.core.progress import ProgressLine
 from softmargin.core.result import Certificate, Result
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
+from softmargin.core.text import printable
 from softmargin.core.threads import Cancel, Workers, one_blas_thread
 from softmargin.estimators.warnings import ConvergenceWarning
 
 
 def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[ProgressLine]:
-    """A line for each sub-problem, if they are wanted."""
+    """A line for each sub-problem, if they are wanted; labels in their titles may hold anything."""
+    titles = [printable(title) for title in titles]
     goal = stop.tol if stop.rule == "relative_gap" else None
     return [ProgressLine(title, goal, alone=len(titles) == 1) for title in titles] if verbose else []
 

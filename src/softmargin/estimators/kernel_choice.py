@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,7 @@ def checked_kernel(estimator: Any, rows: Rows, weights: np.ndarray) -> Kernel | 
     if kernel == "linear":
         return _in_range(Linear(), rows)
     gamma = _gamma(estimator.gamma, rows, weights)
-    coef0 = estimator.coef0
-    if isinstance(coef0, bool) or not isinstance(coef0, Real) or not math.isfinite(coef0):
-        raise SoftmarginError(f"coef0={coef0!r} must be a finite number.")
-    degree = estimator.degree
-    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
-        raise SoftmarginError(f"degree={degree!r} must be an integer of at least 0.")
-    return _in_range(named_kernel(kernel, gamma, degree, coef0), rows)
+    return _in_range(named_kernel(kernel, gamma, estimator.degree, estimator.coef0), rows)
 
 
 def _in_range(kernel: Kernel | None, rows: Rows) -> Kernel | None:

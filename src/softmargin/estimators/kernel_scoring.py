@@ -1,28 +1,54 @@
 """From support vectors to scores and labels. Light: scikit-learn is not imported."""
 
+import math
 from collections.abc import Callable
+from numbers import Integral, Real
+from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers, one_blas_thread
+from softmargin.data.columns import without_empty_columns
 from softmargin.data.convert import as_rows, thinned
 from softmargin.kernels.expansion import expansion
 from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 
+LARGEST_DEGREE = 2**31 - 1  # what compiled code counts with
 
-def named_kernel(name: str, gamma: Any, degree: Any, coef0: Any) -> Kernel | None:
-    """The kernel of these parameters; None is "precomputed"."""
+
+def named_kernel(name: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel | None:
+    """The kernel of these parameters, which may come from a file; None is "precomputed"."""
     makers: dict[str, Callable[[], Kernel | None]] = {
         "linear": Linear,
-        "rbf": lambda: RBF(float(gamma)),
-        "laplacian": lambda: Laplacian(float(gamma)),
-        "poly": lambda: Polynomial(float(gamma), int(degree), float(coef0)),
-        "sigmoid": lambda: Sigmoid(float(gamma), float(coef0)),
+        "rbf": lambda: RBF(_number(gamma, "gamma", above=0.0)),
+        "laplacian": lambda: Laplacian(_number(gamma, "gamma", above=0.0)),
+        "poly": lambda: Polynomial(_number(gamma, "gamma", above=0.0), _degree(degree), _number(coef0, "coef0")),
+        "sigmoid": lambda: Sigmoid(_number(gamma, "gamma", above=0.0), _number(coef0, "coef0")),
         "precomputed": lambda: None,
     }
+    if not isinstance(name, str) or name not in makers:
+        raise SoftmarginError(f"kernel={shown(name)} is unknown: choose one of {', '.join(map(repr, makers))}.")
     return makers[name]()
+
+
+def _number(value: Any, name: str, above: float = -math.inf) -> float:
+    try:
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:  # an integer beyond double precision
+        number = math.nan
+    if not above < number < math.inf:
+        what = "a finite number" if above < 0.0 else "a positive, finite number"
+        raise SoftmarginError(f"{name}={shown(value)} must be {what}.")
+    return number
+
+
+def _degree(value: Any) -> int:
+    degree = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else -1
+    if not 0 <= degree <= LARGEST_DEGREE:
+        raise SoftmarginError(f"degree={shown(value)} must be an integer of at least 0, and at most {LARGEST_DEGREE}.")
+    return degree
 
 
 def pair_coefficients(dual_coef: np.ndarray, n_support: np.ndarray) -> np.ndarray:
@@ -66,7 +92,7 @@ def kernel_scores(
     if rows.n_cols != vectors.n_cols:
         raise SoftmarginError(f"X has {rows.n_cols} features, but the model was trained on {vectors.n_cols}.")
     if not isinstance(kernel, Custom):
-        vectors = thinned(vectors)
+        (rows, vectors), _ = without_empty_columns(rows, thinned(vectors))
     with one_blas_thread():
         workers = Workers(n_threads)
         try:

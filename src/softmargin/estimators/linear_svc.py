@@ -181,7 +181,7 @@ def _attributes(shape: tuple[int, int], found: list[Solution | None]) -> dict[st
     solutions = [solution or Solution(np.zeros(n_cols), 0.0, np.zeros(n_rows)) for solution in found]
     dual = np.column_stack([solution.alpha for solution in solutions])
     return {
-        "coef_": np.array([solution.w for solution in solutions]),
+        "coef_": solutions[0].w[None, :] if len(solutions) == 1 else np.array([solution.w for solution in solutions]),
         "intercept_": np.array([solution.b for solution in solutions]),
         "dual_": dual[:, 0] if len(solutions) == 1 else dual,
     }

@@ -12,6 +12,7 @@ import numpy as np
 
 from softmargin.core.errors import ModelFileError
 from softmargin.core.threads import thread_count
+from softmargin.data.columns import without_empty_columns
 from softmargin.data.convert import as_rows
 from softmargin.estimators.kernel_scoring import kernel_scores, named_kernel, one_against_one, pair_coefficients
 from softmargin.estimators.scoring import labels_from_scores, linear_scores
@@ -48,21 +49,15 @@ def predictor_of(record: ModelRecord) -> Predictor:
     classes, thresholds, coef = arrays.get("classes_"), arrays.get("thresholds_"), np.atleast_2d(arrays["coef_"])
     intercept = arrays.get("intercept_", np.zeros(1))
     if thresholds is not None:
-        if np.isnan(thresholds).any() or not (thresholds[:-1] <= thresholds[1:]).all():
-            raise ModelFileError("the thresholds between the classes do not ascend.")
         intercept = -thresholds if thresholds.size == 1 else np.zeros(1)  # two classes are told apart by the sign
     return Predictor(classes, coef.shape[1], lambda X, n_jobs: linear_scores(X, coef, intercept), thresholds)
 
 
 def _kernel_predictor(record: ModelRecord) -> Predictor:
     params, values, arrays = record.params, record.values, record.arrays
-    settings = params.get("kernel", "rbf"), values.get("gamma_"), params.get("degree", 3), params.get("coef0", 0.0)
-    try:
-        kernel = named_kernel(*settings)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise ModelFileError(
-            "there is no kernel {!r} with gamma={!r}, degree={!r}, coef0={!r}.".format(*settings)
-        ) from None
+    kernel = named_kernel(
+        params.get("kernel", "rbf"), values.get("gamma_"), params.get("degree", 3), params.get("coef0", 0.0)
+    )
     n_features, classes = values.get("n_features_in_"), arrays["classes_"]
     if not isinstance(n_features, int) or not 1 <= n_features <= MAX_COLUMNS:
         raise ModelFileError(f"the number of features cannot be {n_features!r}.")
@@ -79,9 +74,9 @@ def _kernel_predictor(record: ModelRecord) -> Predictor:
     def scores(X: Any, n_jobs: int | None) -> np.ndarray:
         n_threads = thread_count(n_jobs)
         found = kernel_scores(X, kernel, support, vectors, coefficients, arrays["intercept_"], n_threads)
-        rows = as_rows(X)
+        (rows,), _ = without_empty_columns(as_rows(X))
         if not np.isfinite(rows.flat.values).all():  # and a kernel of infinity may be finite
-            found[np.isnan(rows.dot(np.zeros(n_features)))] = np.nan
+            found[np.isnan(rows.dot(np.zeros(rows.n_cols)))] = np.nan
         return found.ravel() if classes.size == 2 else one_against_one(found, classes.size)
 
     return Predictor(classes, n_features, scores)

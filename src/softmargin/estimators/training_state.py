@@ -6,6 +6,7 @@ are not compared are scratch and left out. The shapes its arrays must have are i
 because compiled code relies on them.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
@@ -25,6 +26,7 @@ from softmargin.solvers.cutting_plane.state import PlaneState
 from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.subgradient.state import SubgradientState
 
+LARGEST_COUNT = 2**53
 Numbers = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
@@ -44,7 +46,10 @@ class Form:
 
 
 def pack_states(states: list[Any]) -> tuple[dict[str, Any], Arrays]:
-    """The states of all sub-problems as one value and many arrays; None is the state of one with nothing to solve."""
+    """The states of all sub-problems as one value and many arrays.
+
+    None is the state of one with nothing to solve, and what is kept of one that has overflowed: there is no going on.
+    """
     some = next((state for state in states if state is not None), None)
     name = next((name for name, form in FORMS.items() if form.is_for(some)), None)
     if name is None:
@@ -61,6 +66,9 @@ def pack_states(states: list[Any]) -> tuple[dict[str, Any], Arrays]:
         parts: Arrays = {}
         _take_apart(state, "", numbers, parts, FORMS[name])
         _check(name, parts, {})
+        if not _is_finite(numbers, parts):
+            problems.append(None)
+            continue
         problems.append(numbers)
         arrays |= {f"state.{k}.{path}": part for path, part in parts.items()}
     return {"type": name, "problems": problems}, arrays
@@ -99,6 +107,7 @@ def _unpack_state(name: str, numbers: Any, arrays: Arrays, lengths: dict[str, in
     if not isinstance(numbers, dict):
         raise ModelFileError("the training state holds no numbers")
     _check(name, arrays, lengths)
+    _check_numbers(numbers, arrays)
     left = dict(numbers)
     state = _put_together(FORMS[name].state, "", left, arrays, FORMS[name])
     if left:
@@ -111,6 +120,21 @@ def _unpack_state(name: str, numbers: Any, arrays: Arrays, lengths: dict[str, in
 def _check(name: str, arrays: Arrays, lengths: dict[str, int]) -> None:
     described = {path: (CODES.get(array.dtype, "text"), array.shape) for path, array in arrays.items()}
     check_axes(STATES[name], described, lengths)
+
+
+def _check_numbers(numbers: Numbers, arrays: Arrays) -> None:
+    """Whether a solver could have left such numbers behind."""
+    if not _is_finite(numbers, arrays):
+        raise ModelFileError("the training state holds NaN or infinity")
+    for path, number in numbers.items():
+        if type(number) is int and not 0 <= number < (math.inf if path == "seed" else LARGEST_COUNT):
+            raise ModelFileError(f"{path} in the training state cannot be {shown(number)}")
+
+
+def _is_finite(numbers: Numbers, arrays: Arrays) -> bool:
+    """Without the schedule, which a fit that goes on makes anew: there a radius may be infinite."""
+    single = [n for path, n in numbers.items() if type(n) is float and not path.startswith("schedule.")]
+    return bool(np.isfinite(single).all()) and all(np.isfinite(part).all() for part in arrays.values())
 
 
 def _take_apart(node: Any, prefix: str, numbers: Numbers, arrays: Arrays, form: Form) -> None:

@@ -15,7 +15,7 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` when the block ends, and vanishes if the block fails.
 
     It is written beside `path`, under a name of its own: until the last moment an old file stays as it was. Links are
-    followed, and an old file's permissions are kept.
+    followed. An old file's permissions are kept; until then, nobody but the owner can read what will replace it.
     """
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
@@ -25,7 +25,8 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
         raise OSError(errno.EINVAL, "only a regular file can be replaced", str(target))
     draft = target.parent / f".softmargin-{secrets.token_hex(8)}.tmp"
     try:
-        with draft.open("xb") as file:
+        permissions = 0o666 if mode is None else 0o600  # a new file is as open as the user's umask says
+        with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, permissions)) as file:
             yield file
         if mode is not None:
             draft.chmod(stat.S_IMODE(mode))

@@ -18,12 +18,12 @@ for three classes and more, and the opposite one for two, where positive means t
 significant digits, which is enough to give every double back.
 """
 
-import io
 import re
+from array import array
 from collections.abc import Iterator
 from itertools import combinations
 from reprlib import repr as shown
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -247,23 +247,14 @@ def _parse_vectors(body: bytes, first_line: int, n_coef: int, total: int) -> tup
     if foreign := _FOREIGN.search(body):
         at = first_line + body.count(b"\n", 0, foreign.start())
         raise ModelFileError(f"line {at}: {shown(foreign[0].decode('latin-1'))} has no place in a support vector")
-    places: list[int] = []
-    coefs: list[list[float]] = []
-    texts = [b""] * (first_line - 1)  # so that lines have their numbers
-    for at, line in enumerate(body.split(b"\n"), first_line):
-        words = line.split(None, n_coef)
-        if words:
-            places.append(at)
-            coefs.append(_coefficients(words[:n_coef], n_coef, at))
-            words = [b"0", *words[n_coef:]]
-        texts.append(b" ".join(words))
+    text = _VectorText(body, first_line, n_coef)
+    try:
+        vectors, _ = load_svmlight(cast(BinaryIO, text), zero_based=True)
+    except DataFormatError as error:
+        raise ModelFileError(f"line {error.line}: {error.message.removesuffix('.')}") from None
+    places = text.places
     if len(places) != total:
         raise ModelFileError(f"this LIBSVM model should have {total} support vectors, but has {len(places)}")
-    try:
-        vectors, _ = load_svmlight(io.BytesIO(b"\n".join(texts)), zero_based=True)
-    except DataFormatError as error:
-        message = str(error).partition(": ")[2].removesuffix(".")
-        raise ModelFileError(f"line {error.line}: {message}") from None
     for wrong, message in (
         (vectors.indices == 0, "feature 0 occurs, but LIBSVM counts features from 1"),
         (np.abs(vectors.data) > LARGEST, f"a value is beyond {LARGEST:g}"),
@@ -275,7 +266,38 @@ def _parse_vectors(body: bytes, first_line: int, n_coef: int, total: int) -> tup
     vectors = sp.csr_matrix((vectors.data, vectors.indices - 1, vectors.indptr), shape=shape)
     if 2 * vectors.nnz >= shape[0] * shape[1]:
         vectors = vectors.toarray()
-    return np.array(coefs).T, vectors
+    return np.array(text.coefficients).reshape(total, n_coef).T, vectors
+
+
+class _VectorText:
+    """Support vectors as svmlight text, read piece by piece, with a label of 0 where their coefficients were.
+
+    These are set aside, and so is the line of each vector. Blank lines in front make lines have their numbers.
+    """
+
+    def __init__(self, body: bytes, first_line: int, n_coef: int) -> None:
+        self._body, self._at = body, 0
+        self._line, self._n_coef = first_line, n_coef
+        self._blank = b"\n" * (first_line - 1)
+        self.coefficients, self.places = array("d"), array("q")
+
+    def read(self, n: int) -> bytes:
+        if self._blank:
+            blank, self._blank = self._blank, b""
+            return blank
+        end = self._body.find(b"\n", self._at + n) + 1 or len(self._body)
+        lines = self._body[self._at : end].split(b"\n")
+        self._at = end
+        for at, line in enumerate(lines):
+            words = line.split(None, self._n_coef)
+            if words:
+                place = self._line + at
+                self.places.append(place)
+                self.coefficients.extend(_coefficients(words[: self._n_coef], self._n_coef, place))
+                words = [b"0", *words[self._n_coef :]]
+            lines[at] = b" ".join(words)
+        self._line += len(lines) - 1
+        return b"\n".join(lines)
 
 
 def _coefficients(words: list[bytes], count: int, line: int) -> list[float]:

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ import numpy as np
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.io import liblinear, libsvm
 from softmargin.io.atomic import replacing
-from softmargin.io.record import CODES, DTYPES, KINDS, ModelRecord, Named, check_layout
+from softmargin.io.record import CODES, DTYPES, ModelRecord, Named, check_layout, check_numbers, check_values
 
 FORMAT = "softmargin"
 FORMAT_VERSION = 1
@@ -32,20 +33,25 @@ TEXT_HEAD_BYTES = 16  # enough to tell text formats by their first word
 
 METADATA_KEYS = {"format", "format_version", "crc32", "model"}
 MODEL_KEYS = {"estimator": str, "params": dict, "values": dict, "text": dict, "versions": dict}
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# A string that is not closed ends with the text: every quote then begins one match, and the time is linear.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
 def read_model(path: Any) -> ModelRecord:
     """The model in a softmargin file or in LIBLINEAR's or LIBSVM's text, as data; which of them, the content tells."""
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
+        status = os.fstat(file.fileno())
         try:
+            if not stat.S_ISREG(status.st_mode):
+                raise ModelFileError(
+                    "a pipe or a device has no size, and may be endless: write the model to a file first"
+                )
             head = file.read(TEXT_HEAD_BYTES)
             for text in (liblinear, libsvm):
                 if head.startswith(text.SIGNATURE):
                     return text.parse(head + file.read())
             file.seek(0)
-            return _read(file, size)
+            return _read(file, status.st_size)
         except ModelFileError as error:
             raise ModelFileError(f"{os.fsdecode(path)}: {error}.") from None
 
@@ -58,6 +64,7 @@ def write_model(path: Any, record: ModelRecord) -> None:
         if array.dtype.kind in "UO":
             text[name] = "object" if array.dtype.kind == "O" else "str"
     check_layout(record.kind, {name: _as_described(name, CODES[t.dtype], t.shape, text) for name, t in tensors.items()})
+    check_numbers(record.arrays)
     model = {
         "estimator": record.kind,
         "params": {name: to_json(value, name) for name, value in record.params.items()},
@@ -224,8 +231,7 @@ def _read(file: BinaryIO, size: int) -> ModelRecord:
     check_layout(kind, {t.name: _as_described(t.name, t.code, t.shape, text) for t in tensors})
     if not text.keys() <= header.keys() or not set(text.values()) <= {"str", "object"}:
         raise ModelFileError("the list of text arrays is wrong")
-    if unknown := sorted(model["values"].keys() - set(KINDS[kind].values)):
-        raise ModelFileError(f"the value {shown(unknown[0])} is unknown for {kind}")
+    check_values(kind, model["values"])
     arrays = {}
     for tensor in tensors:
         array = np.empty(tensor.shape, dtype=DTYPES[tensor.code])
@@ -236,6 +242,7 @@ def _read(file: BinaryIO, size: int) -> ModelRecord:
         arrays[tensor.name] = array
     if _checksum(model["json"], arrays) != checksum:
         raise ModelFileError("the content does not match its checksum: the file is damaged")
+    check_numbers(arrays)
     for name, form in text.items():
         arrays[name] = _as_text(name, arrays[name], form)
     return ModelRecord(kind, model["params"], model["values"], arrays, model["versions"])

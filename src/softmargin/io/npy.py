@@ -17,6 +17,7 @@ from softmargin.core.errors import DataFormatError
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 1 << 14
+MAX_DIMENSIONS = 32  # what every version of NumPy can make
 CHUNK_BYTES = 1 << 20
 
 # The header is the text of a Python dictionary; its three entries are picked out, and nothing is evaluated.
@@ -122,6 +123,8 @@ def _parse_header(read: Callable[[int], bytes], name: str) -> _Header:
         lengths = tuple(int(word) for word in shape.replace("L", "").split(",") if word.strip())
     except (TypeError, ValueError):
         dtype, lengths = np.dtype("V"), ()
+    if len(lengths) > MAX_DIMENSIONS:
+        raise DataFormatError(f"the array has {len(lengths)} dimensions: a matrix has two.", file=name)
     if dtype.kind not in "biufUS" or dtype.itemsize == 0:
         raise DataFormatError(
             f"the array has type {kind!r}: only numbers and strings are read, and Python objects never are.", file=name

@@ -5,13 +5,14 @@ length wherever it stands, so arrays that contradict each other are found withou
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
 
 from softmargin.core.errors import ModelFileError, SoftmarginError
+from softmargin.core.result import Certificate
 
 
 @dataclass(frozen=True)
@@ -223,6 +224,18 @@ KINDS = {
     ),
 }
 
+# Arrays without NaN and infinity, if they are there.
+FINITE = {
+    "coef_",
+    "intercept_",
+    "dual_coef_",
+    "support_vectors_",
+    "support_vectors_.data",
+    "class_weight_",
+    "training.X",
+    "training.X.data",
+}
+
 # The types of safetensors.
 DTYPES = {
     "BOOL": np.dtype("bool"),
@@ -277,6 +290,74 @@ def check_axes(expected: Mapping[str, str], arrays: Described, lengths: dict[str
                 raise ModelFileError(
                     f"the array {name!r} has shape {shape}, but the number of {axis} is {lengths[axis]}"
                 )
+
+
+# --- values and numbers ------------------------------------------------------------------------------------------
+
+
+def check_values(kind: str, values: Mapping[str, Any]) -> None:
+    """Whether a model of this kind stores such values, each of the form that it must have."""
+    if unknown := sorted(values.keys() - set(KINDS[kind].values)):
+        raise ModelFileError(f"the value {shown(unknown[0])} is unknown for {kind}")
+    for name, value in values.items():
+        form = VALUE_FORMS[name]
+        if isinstance(form, type):
+            typed(value, form, name)
+        else:
+            form(value, name)
+
+
+def check_numbers(arrays: Mapping[str, np.ndarray]) -> None:
+    """Whether the numbers that predictions are made of are finite, and thresholds ascend."""
+    for name, array in arrays.items():
+        if name in FINITE and array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ModelFileError(f"the array {name!r} holds NaN or infinity, which no fit leaves there")
+    thresholds = arrays.get("thresholds_", np.zeros(1))
+    if np.isnan(thresholds).any() or not (thresholds[:-1] <= thresholds[1:]).all():
+        raise ModelFileError("the thresholds between the classes do not ascend")
+
+
+def typed(value: Any, kind: type, what: str) -> Any:
+    if type(value) is not kind:
+        raise ModelFileError(f"{what} should be of type {kind.__name__}, but is {shown(value)}")
+    return value
+
+
+def _check_certificates(value: Any, name: str) -> None:
+    """Certificates have the fields of `Certificate`; those that have a default are missing in older files."""
+    known = {part.name: part.default is MISSING for part in fields(Certificate)}
+    for certificate in typed(value, list, name):
+        found = typed(certificate, dict, "a certificate").keys()
+        if not found <= known.keys() or any(needed and part not in found for part, needed in known.items()):
+            raise ModelFileError(f"a certificate has the keys {shown(list(found))}, but needs {shown(list(known))}")
+        _check_parts(certificate, float, "a certificate")
+
+
+def _check_parts(value: Any, kind: type, name: str) -> None:
+    for key, part in typed(value, dict, name).items():
+        typed(part, kind, f"{name}: {shown(key)}")
+
+
+def _check_shape(value: Any, name: str) -> None:
+    lengths = typed(value, list, name)
+    if len(lengths) != 2 or any(type(length) is not int or length < 0 for length in lengths):
+        raise ModelFileError(f"{name} should be the number of rows and of columns, but is {shown(value)}")
+
+
+VALUE_FORMS: dict[str, type | Callable[[Any, str], None]] = {
+    "status_": str,
+    "certificates_": _check_certificates,
+    "seconds_": lambda value, name: _check_parts(value, float, name),
+    "counts_": lambda value, name: _check_parts(value, int, name),
+    "n_iter_": int,
+    "n_pairs_": float,
+    "gamma_": float,
+    "n_features_in_": int,
+    "fit_status_": int,
+    "shape_fit_": _check_shape,
+    "next_row_id": int,
+    "state": dict,
+}
 
 
 # --- matrices and labels ------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ reads the lines that the compiled one hands back, and makes all messages: so the
 
 import operator
 from collections.abc import Iterator
+from copy import copy
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -51,11 +52,19 @@ def load_svmlight(
     file, line and column, for what is not svmlight. Indices above 2^31 - 1 are refused, and lines above 256 MiB.
     """
     rules = Rules(_checked_base(zero_based), _checked_width(n_features), bool(query_id))
+    try:
+        return _load(path, rules, _checked_type(dtype), thread_count(n_jobs))
+    except DataFormatError as error:
+        failure = copy(error)
+    raise failure  # a new one, whose traceback does not keep alive what was read so far
+
+
+def _load(path: Source, rules: Rules, dtype: np.dtype, n_threads: int) -> tuple:
     labels, queries, ends = _Growing(np.float64), _Growing(np.int64), _Growing(np.int64)
-    indices, values = _Growing(np.int32), _Growing(_checked_type(dtype))
+    indices, values = _Growing(np.int32), _Growing(dtype)
     ends.append(np.zeros(1, np.int64))
     with opened(path) as (read, name):
-        for block in _parsed_blocks(read, name, rules, _BLOCK_BYTES, thread_count(n_jobs)):
+        for block in _parsed_blocks(read, name, rules, _BLOCK_BYTES, n_threads):
             ends.append(block.ends + values.size)
             labels.append(block.labels)
             queries.append(block.queries)
@@ -72,7 +81,7 @@ def load_svmlight(
             file=name,
         )
     X = _csr(values.whole(), columns, ends.whole(), rules.n_features or width)
-    return (X, labels.whole(), queries.whole()) if query_id else (X, labels.whole())
+    return (X, labels.whole(), queries.whole()) if rules.query_id else (X, labels.whole())
 
 
 def iter_svmlight(
@@ -203,10 +212,10 @@ def _parsed_blocks(read: Read, name: str, rules: Rules, block_bytes: int, n_thre
     """
     workers = Workers(n_threads)
     parsers = [_Parser(rules) for _ in range(n_threads)]
-    texts = _text_blocks(read, block_bytes)
+    texts = text_blocks(read, block_bytes)
     n_bytes = n_lines = 0
 
-    def read_ahead() -> list[bytes | Exception]:
+    def read_ahead() -> list[bytes | Failure]:
         return list(islice(texts, n_threads))
 
     try:
@@ -218,21 +227,31 @@ def _parsed_blocks(read: Read, name: str, rules: Rules, block_bytes: int, n_thre
                 tasks.append((partial(parser.attempt, text, n_bytes < _SMALL_BYTES),))
             ahead, *blocks = workers.map(operator.call, tasks)
             for block in blocks:
-                if isinstance(block, BadLine):
-                    line = n_lines + block.line + 1
-                    raise DataFormatError(str(block), file=name, line=line, column=block.column)
-                if isinstance(block, Exception):
-                    raise block
+                if isinstance(block, Failure):
+                    line = None if block.line is None else n_lines + block.line + 1
+                    raise DataFormatError(block.message, file=name, line=line, column=block.column)
                 yield block
                 n_lines += block.n_lines
     finally:
         workers.close()
 
 
-def _text_blocks(read: Read, block_bytes: int) -> Iterator[bytes | Exception]:
-    """Whole lines, about `block_bytes` at a time, ending with a newline; an error comes last."""
+class Failure(NamedTuple):
+    """Why the text ends here. Lines count from 0 at the beginning of the block.
+
+    An exception would hold on to its frames, and with them to everything that was read.
+    """
+
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+
+def text_blocks(read: Read, block_bytes: int) -> Iterator[bytes | Failure]:
+    """Whole lines, about `block_bytes` at a time, ending with a newline; a failure comes last, also of a long line."""
     pieces: list[bytes] = []  # of a line that has not ended
     n_bytes = 0
+    failure = None
     try:
         while piece := read(block_bytes):
             cut = piece.rfind(b"\n") + 1
@@ -242,12 +261,13 @@ def _text_blocks(read: Read, block_bytes: int) -> Iterator[bytes | Exception]:
             pieces.append(piece[cut:])
             n_bytes += len(pieces[-1])
             if n_bytes > _LINE_BYTES:
-                yield BadLine(f"the line is longer than {_LINE_BYTES} bytes. Is this svmlight text?", 1)
+                yield Failure(f"the line is longer than {_LINE_BYTES} bytes. Is this svmlight text?", 0, 1)
                 return
     except DataFormatError as error:
-        yield error
-        return
-    if n_bytes:
+        failure = Failure(error.message)
+    if failure is not None:
+        yield failure
+    elif n_bytes:
         yield b"".join([*pieces, b"\n"])
 
 
@@ -258,14 +278,14 @@ class _Parser:
         self._rules = rules
         self._n_bytes = -1
 
-    def attempt(self, text: bytes | Exception, is_small: bool) -> _Parsed | Exception:
+    def attempt(self, text: bytes | Failure, is_small: bool) -> _Parsed | Failure:
         """The block, or what is wrong with it."""
-        if isinstance(text, Exception):
+        if isinstance(text, Failure):
             return text
         try:
             return self.parse_plainly(text) if is_small else self.parse(text)
         except BadLine as bad:
-            return bad
+            return Failure(str(bad), bad.line, bad.column)
 
     def parse_plainly(self, text: bytes) -> _Parsed:
         lines = text.split(b"\n")

@@ -12,6 +12,14 @@ from dataclasses import dataclass, field
 _LARGEST_INDEX = 2**31 - 1  # indices are 32 bits wide, as in scikit-learn's reader
 _SHOWN_BYTES = 40
 _TOKEN = re.compile(rb"\S+")
+# What text of Windows programs may begin with.
+_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "ASCII or UTF-8", b"\xfe\xff": "ASCII or UTF-8"}
+# What other files begin with: what they are, and how their names should end.
+_OTHER_FORMATS = {
+    b"PAR1": ("a Parquet file", ".parquet"),
+    b"\x93NUMPY": ("an array of NumPy", ".npy"),
+    b"PK\x03\x04": ("a zip archive, perhaps of NumPy", ".npz"),
+}
 
 
 @dataclass(frozen=True)
@@ -110,12 +118,28 @@ def _label(token: re.Match[bytes]) -> float:
         return number(text)
     except ValueError:
         pass
-    message = f"the label {_shown(text)} is not a number."
-    if b"," in text:
-        message += " It has a comma: files with several labels a line, and comma-separated tables, cannot be read."
-    elif b":" in text:
-        message += " A line begins with its label; put one in front, 0 if there is none."
-    raise BadLine(message, token.start() + 1)
+    raise BadLine(f"the label {_shown(text)} is not a number. {_remedy(text)}", token.start() + 1)
+
+
+def _remedy(label: bytes) -> str:
+    """What to do about a label that is not a number, by what it looks like."""
+    for mark, encoding in _MARKS.items():
+        if label.startswith(mark):
+            return f"It begins with a byte order mark: save the file as {encoding} without one."
+    for signature, (form, ending) in _OTHER_FORMATS.items():
+        if label.startswith(signature):
+            return f"This is {form}: give it a name that ends in {ending}."
+    if b"," in label or b";" in label:
+        return (
+            "It has a comma or a semicolon: give a table with columns and a header a name that ends in .csv. Files "
+            "with several labels a line cannot be read."
+        )
+    if b":" in label:
+        return "A line begins with its label; put one in front, 0 if there is none."
+    return (
+        "Labels of svmlight text are numbers: write a number for each word, such as 1 and 2, or use a .csv file, where "
+        "labels may be words. A table without index:value pairs needs a name that ends in .csv, too."
+    )
 
 
 def _query(token: re.Match[bytes]) -> int:
@@ -131,7 +155,10 @@ def _bad_feature(token: re.Match[bytes], previous: int, rules: Rules) -> BadLine
     name, colon, text = token[0].partition(b":")
     column = token.start() + 1
     if not colon:
-        return BadLine(f"{_shown(name)} is not a feature of the form index:value; the colon is missing.", column)
+        message = f"{_shown(name)} is not a feature of the form index:value; the colon is missing."
+        if b"," in name or b";" in name:
+            message += " It has a comma or a semicolon: give a table with columns a name that ends in .csv."
+        return BadLine(message, column)
     index = _integer(name)
     if index is None or not previous < index <= rules.last:
         return BadLine(_index_problem(name, index, previous, rules), column)

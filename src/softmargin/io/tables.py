@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from softmargin.core.errors import DataFormatError, SoftmarginError
 from softmargin.core.threads import thread_count
+from softmargin.io.compression import opened
 from softmargin.io.npy import map_npy, read_npz
 from softmargin.io.svmlight import load_svmlight
 
@@ -20,6 +21,7 @@ LABEL_NAMES = ("label", "y", "target")
 QUERY_NAME = "qid"
 SPARSE_PARTS = ("format", "shape", "data", "indices", "indptr")
 MAX_COLUMNS = 2**31 - 1
+_HEAD_BYTES = 2**16
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ def load_table(
         The file does not hold what its name says. Nothing in a file is ever run or unpickled.
     """
     name = os.fsdecode(path)
+    if os.path.isfile(name) and os.path.getsize(name) == 0:
+        raise DataFormatError("the file is empty.", file=name)
     read = _reader_of(name)
     if read is not None:
         table = read(name, _Options(label, query_id, n_features, thread_count(n_jobs) > 1))
@@ -82,6 +86,8 @@ def load_table(
         query_id=query_id,
         n_jobs=n_jobs,
     )
+    if parts[0].shape[0] == 0:
+        raise DataFormatError("the file has no rows, only blank lines or comments.", file=name)
     return Table(*parts)
 
 
@@ -198,8 +204,24 @@ def _read_csv(name: str, options: _Options) -> Table:
     _need_pyarrow(name)
     from pyarrow import csv
 
+    _check_separator(name)
     reading = csv.ReadOptions(use_threads=options.use_threads)
     return _from_columns(lambda: csv.read_csv(name, read_options=reading), name, options)
+
+
+def _check_separator(name: str) -> None:
+    """Whether the first line has columns with commas between them, as far as it can be looked at beforehand."""
+    if not os.path.isfile(name):
+        return
+    with opened(name) as (read, _):
+        header = read(_HEAD_BYTES).partition(b"\n")[0]
+    for separator, what in ((b";", "semicolons"), (b"\t", "tabs")):
+        if header.count(separator) > header.count(b","):
+            raise DataFormatError(
+                f"the columns seem to be separated by {what}: write the file with commas, and numbers with decimal "
+                "points.",
+                file=name,
+            )
 
 
 def _need_pyarrow(name: str) -> None:
@@ -210,13 +232,23 @@ def _need_pyarrow(name: str) -> None:
 
 
 def _from_columns(read: Callable[[], Any], name: str, options: _Options) -> Table:
+    """The table that `read` reads. What pyarrow finds damaged may show when a column's name or values are asked for."""
     import pyarrow as pa
 
     os.stat(name)  # a missing file is not a damaged one
     try:
-        table = read()
+        return _from_table(read(), name, options)
+    except SoftmarginError:
+        raise
+    except UnicodeDecodeError:
+        raise DataFormatError(
+            "a column's name or label is not text in UTF-8: save the file as UTF-8.", file=name
+        ) from None
     except (pa.ArrowException, ValueError, OSError) as error:
         raise DataFormatError(f"the file cannot be read: {error}", file=name) from None
+
+
+def _from_table(table: Any, name: str, options: _Options) -> Table:
     # pandas writes the index of a frame as such columns.
     names = [column for column in table.column_names if not column.startswith("__index_level_")]
     if twice := [column for column, count in Counter(names).items() if count > 1]:
@@ -271,6 +303,7 @@ def _labels_of(column: Any, title: str, name: str) -> np.ndarray:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column.validate(full=True)  # text in a Parquet file need not be UTF-8
         return _without_gaps(column, title, name).to_numpy()
     return _numbers_of(column, title, name)
 

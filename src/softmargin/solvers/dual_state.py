@@ -13,6 +13,8 @@ from softmargin.problems.base import DualQP
 
 # A sum of the variables that is off by less, as a share of them, is rounding.
 _ROUNDING = 1e-12
+# Larger outputs are damage; up to here their squares are finite.
+_LARGEST_OUTPUT = 1e150
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ def first_state(problem: DualQP, start: Any = None) -> DualState:
     if isinstance(start, DualState):
         beta = repaired(_checked(start.beta, n), problem)
         if np.array_equal(beta, start.beta):
+            _check_outputs(start)
             return replace(start, is_stalled=False)
         return DualState(beta, problem.K.product(beta), iterations=start.iterations).counted(problem)
     if isinstance(start, DualStart):
@@ -82,6 +85,15 @@ def _checked(beta: np.ndarray, n: int) -> np.ndarray:
     if not np.isfinite(beta).all():
         raise SoftmarginError("the dual variables to start from contain NaN or infinity: start from zero instead.")
     return beta
+
+
+def _check_outputs(state: DualState) -> None:
+    """Whether f can be K beta, as far as that shows without K: a state may come from a file."""
+    if state.f.shape != state.beta.shape or not (np.abs(state.f) <= _LARGEST_OUTPUT).all():
+        raise SoftmarginError(
+            "the training state does not fit these rows: it belongs to other data, or is damaged. Fit with "
+            "warm_start=False."
+        )
 
 
 def repaired(beta: np.ndarray, problem: DualQP) -> np.ndarray:

@@ -14,13 +14,12 @@ from softmargin.core.result import Certificate
 from softmargin.core.status import Status
 from softmargin.core.trace import Record, Trace
 from softmargin.estimators.training_state import pack_states, unpack_states
-from softmargin.io.record import ModelRecord
+from softmargin.io.record import ModelRecord, typed
 
 Values = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
 _COLUMN_TYPES: dict[Any, Any] = {int: np.int64, float: np.float64}
-_CERTIFICATE = {field.name: float for field in fields(Certificate)}
 
 
 @dataclass(frozen=True)
@@ -50,22 +49,20 @@ def unpack_outcome(estimator: Any, record: ModelRecord, more: set[str], expected
     needed = {"status_", "certificates_", "seconds_"} | more | expected.keys()
     found = needed & (values.keys() | arrays.keys())
     if not found:
-        unknown = Certificate(math.nan, math.nan, math.nan, math.nan, math.nan)
+        unknown = Certificate(**{field.name: math.nan for field in fields(Certificate)})
         estimator.certificates_ = [unknown] * n_problems
         estimator.certificate_ = unknown
         return False
     if found != needed:
         raise ModelFileError("what is said about the training is not complete")
-    if typed(values["status_"], str, "status_") not in Status.__members__:
+    if values["status_"] not in Status.__members__:
         raise ModelFileError(f"the status {shown(values['status_'])} is unknown")
     estimator.status_ = Status[values["status_"]]
-    certificates = typed(values["certificates_"], list, "certificates_")
-    if len(certificates) != n_problems:
-        raise ModelFileError(f"there are {len(certificates)} certificates for {n_problems} sub-problems")
-    estimator.certificates_ = [Certificate(**numbers(part, _CERTIFICATE, "a certificate")) for part in certificates]
+    if len(values["certificates_"]) != n_problems:
+        raise ModelFileError(f"there are {len(values['certificates_'])} certificates for {n_problems} sub-problems")
+    estimator.certificates_ = [Certificate(**part) for part in values["certificates_"]]
     estimator.certificate_ = Certificate.combine(estimator.certificates_)
-    seconds = typed(values["seconds_"], dict, "seconds_")
-    estimator.seconds_ = numbers(seconds, dict.fromkeys(seconds, float), "seconds_")
+    estimator.seconds_ = values["seconds_"]
     rows = zip(*(arrays[f"trace.{column}"].tolist() for column in Trace.columns), strict=True)
     records = [Record(*row) for row in rows]
     traces = [Trace(records[where]) for where in _slices(arrays["trace.lengths"], len(records))]
@@ -92,24 +89,11 @@ def unpack_state(
     value = record.values.get("state")
     if value is None and not arrays:
         return
-    if not hasattr(estimator, "status_") or not isinstance(value, dict):
+    if not hasattr(estimator, "status_") or value is None:
         raise ModelFileError("the training state is not complete")
     fingerprint = typed(value.get("fingerprint"), str, "the fingerprint")
     states = unpack_states(value, arrays, len(estimator.certificates_), lengths(), names)
     estimator._state = (fingerprint, states)
-
-
-def typed(value: Any, kind: type, what: str) -> Any:
-    if type(value) is not kind:
-        raise ModelFileError(f"{what} should be of type {kind.__name__}, but is {shown(value)}")
-    return value
-
-
-def numbers(value: Any, kinds: Mapping[str, type], what: str) -> dict[str, Any]:
-    """A dictionary with exactly these keys, and values of these types."""
-    if typed(value, dict, what).keys() != kinds.keys():
-        raise ModelFileError(f"{what} has the keys {shown(list(value))}, but needs {shown(list(kinds))}")
-    return {name: typed(value[name], kind, f"{what}: {name}") for name, kind in kinds.items()}
 
 
 def _slices(lengths: np.ndarray, total: int) -> list[slice]:

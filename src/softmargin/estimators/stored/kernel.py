@@ -7,15 +7,13 @@ import numpy as np
 
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.data.convert import as_rows
-from softmargin.estimators import validation
+from softmargin.estimators.kernel_choice import kernel_of
 from softmargin.estimators.stored.common import (
     Arrays,
     Part,
     Values,
-    numbers,
     pack_outcome,
     pack_state,
-    typed,
     unpack_outcome,
     unpack_state,
 )
@@ -27,6 +25,7 @@ from softmargin.io.record import (
     ModelRecord,
     matrix_from_arrays,
     matrix_to_arrays,
+    typed,
 )
 
 _KERNEL_ARRAYS = ("dual_coef_", "intercept_", "n_support_", "classes_", "feature_names_in_")
@@ -62,24 +61,11 @@ def _unpack_kernel(estimator: Any, record: ModelRecord) -> None:
         raise ModelFileError(f"the number of features cannot be {n_features}")
     estimator.n_features_in_ = n_features
     estimator.gamma_ = typed(values.get("gamma_"), float, "gamma_")
-    _check_kernel(estimator)
+    kernel_of(estimator)  # what is wrong with its parameters; the others are checked by the next fit
     vectors = matrix_from_arrays("support_vectors_", arrays, n_features)
     if (vectors is None) != (estimator.kernel == "precomputed"):
         raise ModelFileError("a model has support vectors if its kernel is not precomputed, and only then")
     estimator.support_vectors_ = np.empty((0, 0)) if vectors is None else vectors
-
-
-def _check_kernel(estimator: Any) -> None:
-    """Prediction relies on these parameters; others are checked by the next fit."""
-    from softmargin.estimators.kernel_choice import KERNELS, kernel_of
-
-    validation.one_of(estimator.kernel, "kernel", KERNELS)
-    try:
-        kernel_of(estimator)
-    except (TypeError, ValueError, OverflowError):
-        raise ModelFileError(
-            f"degree={shown(estimator.degree)} and coef0={shown(estimator.coef0)} must be numbers"
-        ) from None
 
 
 def _pack_kernel_training(estimator: Any, values: Values, arrays: Arrays) -> None:
@@ -103,11 +89,9 @@ def _unpack_kernel_training(estimator: Any, record: ModelRecord) -> None:
         return
     for name in KERNEL_TRAINING.keys() - TRACE.keys():
         setattr(estimator, name, arrays[name])
-    counts = typed(values["counts_"], dict, "counts_")
-    estimator.counts_ = numbers(counts, dict.fromkeys(counts, int), "counts_")
-    estimator.fit_status_ = typed(values["fit_status_"], int, "fit_status_")
-    shape = [typed(length, int, "shape_fit_") for length in typed(values["shape_fit_"], list, "shape_fit_")]
-    if len(shape) != 2 or shape[1] != estimator.n_features_in_:
+    estimator.counts_, estimator.fit_status_ = values["counts_"], values["fit_status_"]
+    shape = values["shape_fit_"]
+    if shape[1] != estimator.n_features_in_:
         raise ModelFileError(f"shape_fit_ is {shown(shape)}, but there are {estimator.n_features_in_} features")
     rows = estimator.support_
     if rows.min(initial=0) < 0 or rows.max(initial=-1) >= shape[0]:

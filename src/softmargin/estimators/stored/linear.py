@@ -2,16 +2,12 @@
 
 from typing import Any
 
-import numpy as np
-
-from softmargin.core.errors import ModelFileError
 from softmargin.estimators.stored.common import (
     Arrays,
     Part,
     Values,
     pack_outcome,
     pack_state,
-    typed,
     unpack_outcome,
     unpack_state,
 )
@@ -41,9 +37,6 @@ def _unpack_score(estimator: Any, record: ModelRecord) -> None:
     for name in _SCORE_ARRAYS:
         if name in record.arrays:
             setattr(estimator, name, record.arrays[name])
-    thresholds = record.arrays.get("thresholds_", np.zeros(1))
-    if np.isnan(thresholds).any() or not (thresholds[:-1] <= thresholds[1:]).all():
-        raise ModelFileError("the thresholds between the classes do not ascend")
     estimator.n_features_in_ = estimator.coef_.size
 
 
@@ -57,7 +50,7 @@ def _pack_linear_training(estimator: Any, values: Values, arrays: Arrays) -> Non
 
 def _unpack_linear_training(estimator: Any, record: ModelRecord) -> None:
     if unpack_outcome(estimator, record, {"n_iter_"}, DUAL | TRACE):
-        estimator.n_iter_ = typed(record.values["n_iter_"], int, "n_iter_")
+        estimator.n_iter_ = record.values["n_iter_"]
         dual = record.arrays["dual_"]
         estimator.dual_ = dual if dual.shape[1] > 1 else dual[:, 0]
 
@@ -71,8 +64,8 @@ def _pack_rank_training(estimator: Any, values: Values, arrays: Arrays) -> None:
 
 def _unpack_rank_training(estimator: Any, record: ModelRecord) -> None:
     if unpack_outcome(estimator, record, {"n_iter_", "n_pairs_"}, TRACE):
-        estimator.n_iter_ = typed(record.values["n_iter_"], int, "n_iter_")
-        estimator.n_pairs_ = typed(record.values["n_pairs_"], float, "n_pairs_")
+        estimator.n_iter_ = record.values["n_iter_"]
+        estimator.n_pairs_ = record.values["n_pairs_"]
 
 
 def _pack_ordinal_training(estimator: Any, values: Values, arrays: Arrays) -> None:
@@ -86,7 +79,7 @@ def _pack_ordinal_training(estimator: Any, values: Values, arrays: Arrays) -> No
 def _unpack_ordinal_training(estimator: Any, record: ModelRecord) -> None:
     expected = TRACE | MARGIN_DUAL if "dual_" in record.arrays else TRACE
     if unpack_outcome(estimator, record, {"n_iter_"}, expected):
-        estimator.n_iter_ = typed(record.values["n_iter_"], int, "n_iter_")
+        estimator.n_iter_ = record.values["n_iter_"]
         estimator.dual_ = record.arrays.get("dual_")
 
 
