@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from softmargin.core.progress import ProgressLine
+from softmargin.core.progress import Part, Progress
 from softmargin.core.result import Certificate, Result
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
@@ -13,14 +13,14 @@ from softmargin.core.threads import Cancel, Workers, one_blas_thread
 from softmargin.estimators.warnings import ConvergenceWarning
 
 
-def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[ProgressLine]:
-    """A line for each sub-problem, if they are wanted."""
+def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[Part]:
+    """An observer for each sub-problem, of one display, if it is wanted."""
     goal = stop.tol if stop.rule == "relative_gap" else None
-    return [ProgressLine(title, goal, alone=len(titles) == 1) for title in titles] if verbose else []
+    return Progress(titles, goal).parts if verbose else []
 
 
 @contextmanager
-def fitting(n_threads: int, lines: Sequence[ProgressLine]) -> Iterator[tuple[Cancel, Workers]]:
+def fitting(n_threads: int, lines: Sequence[Part]) -> Iterator[tuple[Cancel, Workers]]:
     """Interrupts are caught, BLAS has one thread, and whatever happens the terminal is left as it was."""
     cancel = Cancel()
     with ExitStack() as stack:
