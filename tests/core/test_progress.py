@@ -174,6 +174,19 @@ def test_compiling_is_shown():
         assert stream.getvalue() == before
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_stream_that_cannot_be_written_to_does_not_end_the_fit(is_terminal):
+    progress, stream = shown(1, stream=Terminal() if is_terminal else io.StringIO())
+
+    def refuse(*_):
+        raise OSError("the terminal is gone")
+
+    stream.write = stream.writelines = refuse
+    for record in records(20):
+        progress.parts[0](record)
+    progress.parts[0].close("Done.")
+
+
 class TestNotebook:
     @pytest.fixture
     def published(self, monkeypatch):

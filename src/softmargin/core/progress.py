@@ -6,7 +6,8 @@ import threading
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 from softmargin.core.display import display_for
@@ -99,8 +100,14 @@ class Progress:
     def seconds(self) -> float:
         return self._clock() - self._began
 
+    @contextmanager
+    def _showing(self) -> Iterator[None]:
+        """One thread at a time; a terminal that is gone, or a full disk under a log, does not end the fit."""
+        with self._lock, suppress(OSError):
+            yield
+
     def tell(self, part: "Part", record: Record) -> None:
-        with self._lock:
+        with self._showing():
             if self._display is None:
                 if record.gap < part.next_gap:
                     part.next_gap = record.gap / 10
@@ -143,13 +150,13 @@ class Progress:
         )
 
     def _compiling(self) -> None:
-        with self._lock:
+        with self._showing():
             if self._display is not None and not self._is_closed:
                 self._display.show(None, f"compiling  {self.seconds:.1f} s")
 
     def end(self) -> None:
         """When all parts are closed: show the last records, then how the solves ended."""
-        with self._lock:
+        with self._showing():
             if self._is_closed or not all(part.is_closed for part in self.parts):
                 return
             self._is_closed = True

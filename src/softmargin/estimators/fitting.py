@@ -11,6 +11,7 @@ from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers, one_blas_thread
 from softmargin.estimators.warnings import ConvergenceWarning
+from softmargin.io.record import ORIGIN
 
 
 def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[Part]:
@@ -34,7 +35,9 @@ def fitting(n_threads: int, lines: Sequence[Part]) -> Iterator[tuple[Cancel, Wor
 
 
 def keep_outcome(estimator: Any, results: Sequence[Result]) -> None:
-    """How it ended, with which proof, over all sub-problems."""
+    """How it ended, with which proof, over all sub-problems; from which file an earlier fit came is forgotten."""
+    for name in ORIGIN:
+        vars(estimator).pop(name, None)
     estimator.certificates_ = [result.certificate for result in results]
     estimator.certificate_ = Certificate.combine(estimator.certificates_)
     estimator.status_ = Status.worst(result.status for result in results)
