@@ -5,24 +5,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from softmargin.core.progress import ProgressLine
+from softmargin.core.progress import Part, Progress
 from softmargin.core.result import Certificate, Result
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.text import printable
 from softmargin.core.threads import Cancel, Workers, one_blas_thread
 from softmargin.estimators.warnings import ConvergenceWarning
+from softmargin.io.record import ORIGIN
 
 
-def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[ProgressLine]:
-    """A line for each sub-problem, if they are wanted; labels in their titles may hold anything."""
+def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[Part]:
+    """An observer for each sub-problem, of one display, if it is wanted; labels in the titles may hold anything."""
     titles = [printable(title) for title in titles]
     goal = stop.tol if stop.rule == "relative_gap" else None
-    return [ProgressLine(title, goal, alone=len(titles) == 1) for title in titles] if verbose else []
+    return Progress(titles, goal).parts if verbose else []
 
 
 @contextmanager
-def fitting(n_threads: int, lines: Sequence[ProgressLine]) -> Iterator[tuple[Cancel, Workers]]:
+def fitting(n_threads: int, lines: Sequence[Part]) -> Iterator[tuple[Cancel, Workers]]:
     """Interrupts are caught, BLAS has one thread, and whatever happens the terminal is left as it was."""
     cancel = Cancel()
     with ExitStack() as stack:
@@ -36,7 +37,9 @@ def fitting(n_threads: int, lines: Sequence[ProgressLine]) -> Iterator[tuple[Can
 
 
 def keep_outcome(estimator: Any, results: Sequence[Result]) -> None:
-    """How it ended, with which proof, over all sub-problems."""
+    """How it ended, with which proof, over all sub-problems; from which file an earlier fit came is forgotten."""
+    for name in ORIGIN:
+        vars(estimator).pop(name, None)
     estimator.certificates_ = [result.certificate for result in results]
     estimator.certificate_ = Certificate.combine(estimator.certificates_)
     estimator.status_ = Status.worst(result.status for result in results)
