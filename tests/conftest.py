@@ -1,7 +1,19 @@
-"""How hypothesis searches: briefly by default, for long with `pytest --hypothesis-profile=long`."""
+"""How hypothesis searches, and who hears an interrupt."""
 
+import signal
+
+import pytest
 from hypothesis import settings
 
+# Briefly by default, for long with `pytest --hypothesis-profile=long`.
 settings.register_profile("brief", deadline=None)
 settings.register_profile("long", deadline=None, max_examples=20_000)
 settings.load_profile("brief")
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_are_heard():
+    """A shell that starts the tests in the background has Ctrl-C ignored; tests that send it need Python's handler."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

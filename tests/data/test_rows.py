@@ -96,7 +96,9 @@ def test_blocks_cover_the_rows_in_order(storage, monkeypatch):
     np.testing.assert_array_equal(np.concatenate([part.dot(w) for _, part in parts]), rows.dot(w))
 
 
-@pytest.mark.parametrize("make", [np.copy, np.asfortranarray, sp.csr_matrix, sp.csr_array], ids=str)
+@pytest.mark.parametrize(
+    "make", [np.copy, np.asfortranarray, sp.csr_matrix, sp.csr_array], ids=["C", "F", "csr_matrix", "csr_array"]
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_used_in_place(make, dtype):
     X = make(DENSE.astype(dtype))

@@ -302,9 +302,14 @@ def kernel_values(model, X):
     return np.exp(-gamma * np.square(X[:, None] - X[None]).sum(axis=2))
 
 
+def named(options):
+    """Without the address of a function: all processes that share the tests must call them the same."""
+    return str({name: getattr(value, "__name__", value) for name, value in options.items()})
+
+
 @pytest.mark.parametrize("make", [SVC, libsvm], ids=["softmargin", "scikit-learn"])
 class TestKernels:
-    @pytest.mark.parametrize("options", KERNELS, ids=str)
+    @pytest.mark.parametrize("options", KERNELS, ids=named)
     @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
     @pytest.mark.parametrize("data", ["binary", "three_classes"])
     def test_the_bound_meets_the_value(self, request, make, data, options, weighted):
@@ -315,7 +320,7 @@ class TestKernels:
         assert -1e-9 <= certificate.relative_gap <= 1e-5
         assert certificate.kkt_violation <= 1e-3
 
-    @pytest.mark.parametrize("options", KERNELS[:5], ids=str)
+    @pytest.mark.parametrize("options", KERNELS[:5], ids=named)
     def test_the_value_is_the_objective_by_hand(self, binary, make, options):
         X, y = binary
         model = make(**options).fit(X, y)

@@ -162,7 +162,9 @@ class TestTwins:
         assert same_optimum(first.certificate_, second.certificate_)
 
     @pytest.mark.parametrize(
-        "storage", [sp.csr_array, np.asfortranarray, lambda X: X.astype(np.float32), pd.DataFrame], ids=str
+        "storage",
+        [sp.csr_array, np.asfortranarray, lambda X: X.astype(np.float32), pd.DataFrame],
+        ids=["csr", "F", "float32", "frame"],
     )
     def test_storages(self, graded, storage, same_optimum):
         X, y, qid = graded
