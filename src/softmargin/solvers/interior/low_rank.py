@@ -190,9 +190,11 @@ def complementarity_of(qp: LowRankQP, point: Point) -> float:
 
 
 def advance(qp: LowRankQP, point: Point) -> Point:
-    """One iteration: predictor, correctors, step."""
+    """One iteration: predictor, correctors, step. Where the products of all pairs have vanished there is none left."""
     from softmargin.solvers.interior import _passes
 
+    if point.mu == 0.0:
+        return point
     units = _units(qp)
     n, k = qp.V.shape
     x, t, z, s, residual = point.vectors
