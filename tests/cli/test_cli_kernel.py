@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -255,3 +256,18 @@ def test_a_model_that_contradicts_itself_is_refused(run, cancer, tmp_path, part,
     write_model(model, ModelRecord("SVC", **parts))
     refused = run("predict", model, cancer, code=1).stderr
     assert refused.startswith(f"softmargin: {model}: ")
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (softmargin.SVC(), False),
+        (softmargin.SVC(stopping="kkt"), True),
+        (softmargin.SVC(solver=softmargin.SMO(stopping="kkt")), True),
+        (softmargin.LinearSVC(), False),
+    ],
+    ids=str,
+)
+def test_the_goal_of_certify_is_that_of_the_fit(model, expected):
+    """A model whose solver object asked for LIBSVM's rule is judged by that, not by the gap."""
+    assert options.goes_by_kkt(model, SimpleNamespace(dual=1.0)) is expected

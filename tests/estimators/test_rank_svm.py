@@ -16,6 +16,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.fixes import parse_version
 
 from softmargin import CPA, OCAS, SGD, ConvergenceWarning, LinearSVC, RankSVM, SoftmarginError, Status, certify
 from softmargin.data import columns
@@ -231,6 +232,10 @@ class TestTools:
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="qid"):
             cross_validate(RankSVM(), X, y, cv=3, params={"qid": qid}, error_score="raise")
 
+    @pytest.mark.skipif(
+        parse_version(sklearn.__version__) < parse_version("1.9"),
+        reason="before 1.9 scikit-learn lets only classifiers use scorers that need a decision function",
+    )
     def test_the_roc_area_is_a_scorer(self):
         X, y = load_breast_cancer(return_X_y=True)
         X = StandardScaler().fit_transform(X)

@@ -75,8 +75,9 @@ def _refuse(given: Mapping[str, Any], names: Iterable[str], reason: str) -> None
 
 
 def goes_by_kkt(estimator: Any, certificate: Any) -> bool:
-    """Whether `tol` is for the KKT violation: as `stopping` says, or because there is no bound."""
-    return getattr(estimator, "stopping", "gap") == "kkt" or math.isnan(certificate.dual)
+    """Whether `tol` is for the KKT violation: as the estimator or its solver says, or because there is no bound."""
+    rules = (getattr(each, "stopping", "gap") for each in (estimator, estimator.solver))
+    return "kkt" in rules or math.isnan(certificate.dual)
 
 
 def gamma(text: str) -> Any:

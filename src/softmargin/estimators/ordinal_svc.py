@@ -127,6 +127,12 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # scikit-learn's checks expect good scores on classes without an order, which one score cannot tell apart.
+        tags.classifier_tags.poor_score = True
+        return tags
+
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OrdinalSVC":
         """Train on X and y.

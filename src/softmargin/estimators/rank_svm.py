@@ -169,7 +169,10 @@ class RankSVM(LinearBase):
         return self.decision_function(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The same as `predict`, under the name that scorers such as ``scoring="roc_auc"`` ask for."""
+        """The same as `predict`, under the name that scorers such as ``scoring="roc_auc"`` ask for.
+
+        Before version 1.9 scikit-learn lets only classifiers use such scorers; `score` is the same for two grades.
+        """
         X = self._to_predict(X)
         return finite_scores(linear_scores(X, self.coef_[None, :]))
 

@@ -258,7 +258,8 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
                 )
             if not is_convex:
                 stop = self._without_bound(stop)
-            choose = kernel_solver(solver, self.working_set, bool(self.shrinking), stop)
+            working_set = self.working_set if solver is self.solver else "auto"  # partial_fit has a solver of its own
+            choose = kernel_solver(solver, working_set, bool(self.shrinking), stop)
             self._hint_at_linear_svc(rows)
             starts = self._starts(rows, pairs, setting, classes)
 

@@ -44,8 +44,11 @@ class ConvergenceDisplay:
             raise SoftmarginError(f"{type(estimator).__name__} has no trace_: fit it first.")
         several = isinstance(traces, list)
         names = _names(estimator) if several else [""]
-        rules = {getattr(estimator, "stopping", "gap"), getattr(estimator.solver, "stopping", "gap")}
-        tol = estimator.tol if rules <= {"gap", "relative_gap"} else None  # other rules have other axes
+        asked_of = (estimator, getattr(estimator, "solver", None))
+        rules = {getattr(each, "stopping", "gap") for each in asked_of}
+        tol = (
+            getattr(estimator, "tol", None) if rules <= {"gap", "relative_gap"} else None
+        )  # other rules have other axes
         display = cls(traces=traces if several else [traces], names=names, tol=tol)
         return display.plot(against=against, ax=ax)
 
