@@ -85,7 +85,7 @@ def run(
     An interrupt (Ctrl-C) does not propagate: it ends the solve with status INTERRUPTED, and the caller, who must
     store the result first, raises it again. Numbers that overflow end in an error: no result holds one that is none.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         result = _run(solver, problem, stop, judge, start, observers, workers or Workers(1), cancel, max_disputes)
     solution = result.solution
     if not all(np.isfinite(part).all() for part in (solution.w, solution.b, solution.alpha)):

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers
 
 _PARTS, _PART_ROWS = 16, 1024  # partial sums at most, and rows that are worth a part
@@ -206,7 +207,7 @@ def advance(qp: LowRankQP, point: Point) -> Point:
 
     y, _ = system.solve(g)
     parts = qp.each(lambda lo, hi: _passes.predict(x, t, z, s, d_inv, g, y, lo, hi, affine))
-    step = min(1.0, 1.0 / max(part[0] for part in parts))
+    step = min(1.0, 1.0 / max(*(part[0] for part in parts), _TINY))
     after = max(0.0, (1.0 - step) * point.mu + step * step * sum(part[1] for part in parts) / (2 * n))
     centre = (after / point.mu) ** 3 * point.mu
 
@@ -297,6 +298,11 @@ class _System:
         scale = 1.0 / np.sqrt(matrix.diagonal())
         matrix *= scale
         matrix *= scale[:, None]
+        if not np.isfinite(matrix).all():
+            raise SoftmarginError(
+                "numbers overflow or vanish in the interior point method: scale the features, for example with "
+                "StandardScaler, or use solver='auto'."
+            )
         jitter = 0.0
         while True:
             factor, failed = dpotrf(matrix, lower=1)
