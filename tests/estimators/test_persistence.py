@@ -354,6 +354,9 @@ class TestLies:
         ("params", "cause"),
         [
             ({"D": 1.0}, "'D'"),
+            ({"C": "large"}, "C='large'"),
+            ({"tol": [1]}, r"tol=\[1\]"),
+            ({"kernel": "poly", "degree": 2**70}, "degree="),
             ({"solver": model_file.Named("os.system", {})}, "os.system"),
             ({"solver": model_file.Named("OCAS", {"code": "x"})}, "'code'"),
             ({"solver": model_file.Named("OCAS", {"mixing": 7.0})}, "mixing"),

@@ -154,8 +154,8 @@ def _check_memory(occupied: Occupied, n_tasks: int) -> None:
         n_used = occupied.n_cols if occupied.used is None else occupied.used.size
         raise SoftmarginError(
             f"the weights of {occupied.n_cols} features need {needed / 2**30:.1f} GiB, which is more than the memory "
-            f"that is left, and {n_used} of the features occur. Is the largest index a mistake? If not, number the features "
-            "that occur."
+            f"that is left, and {n_used} of the features occur. Is the largest index a mistake? If not, number those "
+            "features that occur."
         )
 
 
