@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Compiled code is cached here: the on-disk cache does not notice edits in callees of other files.
 TEST_CACHE := $(CURDIR)/build/numba-cache
 
-.PHONY: demo test fuzz setup fmt lint bench-smoke docs clean
+.PHONY: demo test test-exact fuzz setup fmt lint bench-smoke docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -13,6 +13,10 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	rm -rf $(TEST_CACHE)
 	NUMBA_CACHE_DIR=$(TEST_CACHE) $(BIN)/python -m pytest
+
+# The long run of the problems that are judged in exact arithmetic; `make test` has 2,000 of them.
+test-exact: $(VENV)/.dev
+	NUMBA_CACHE_DIR=$(TEST_CACHE) SOFTMARGIN_EXACT_PROBLEMS=20000 $(BIN)/python -m pytest tests/exact
 
 # Damaged files of every format; a mutant is known by its number and SEED.
 fuzz: N ?= 10000

@@ -55,6 +55,7 @@ class FrankWolfe:
     """The method. Settings are fields: this one has none but the stop rule."""
 
     stopping: str = "relative_gap"
+    problem_type: ClassVar[type] = RiskProblem
     state_type: ClassVar[type] = FrankWolfeState
 
     def init(self, problem: RiskProblem, start: Any = None) -> FrankWolfeState:

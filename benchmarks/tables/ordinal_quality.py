@@ -111,7 +111,7 @@ def _ordinal(kind: str, limit: float) -> Model:
         factor = 1.0 if kind == "fitted" else 1.0 / problem.n_rows  # their C multiplies a sum
         return _quietly(OrdinalSVC(C=C * factor, thresholds=kind, max_seconds=limit), problem)
 
-    return Model(fit, lambda model, X: model.predict(X), lambda model, X: model.decision_function(X))
+    return Model(fit, lambda model, X: model.predict(X), lambda model, X: model.predict_score(X))
 
 
 def _logistic() -> Model:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from softmargin.estimators.linear_svc import LinearSVC
     from softmargin.estimators.ordinal_svc import OrdinalSVC
     from softmargin.estimators.persistence import load
+    from softmargin.estimators.plain_state import SKOPS_TRUSTED_TYPES
     from softmargin.estimators.rank_svm import RankSVM
     from softmargin.estimators.svc import SVC
     from softmargin.estimators.warnings import ConvergenceWarning
@@ -40,6 +41,7 @@ _HOME = {
     "c_path": "softmargin.estimators.c_path",
     "load": "softmargin.estimators.persistence",
     "load_svmlight": "softmargin.io.svmlight",
+    "SKOPS_TRUSTED_TYPES": "softmargin.estimators.plain_state",
     "OCAS": "softmargin.solvers.cutting_plane.ocas",
     "CPA": "softmargin.solvers.cutting_plane.cpa",
     "Pegasos": "softmargin.solvers.subgradient.pegasos",
@@ -68,6 +70,7 @@ __all__ = [
     "c_path",
     "load",
     "load_svmlight",
+    "SKOPS_TRUSTED_TYPES",
     "OCAS",
     "CPA",
     "Pegasos",

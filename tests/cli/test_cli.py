@@ -1,12 +1,8 @@
 """The command line as a person or a script uses it."""
 
 import json
-import os
-import pty
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -121,7 +117,7 @@ def test_a_fit_that_stops_early_is_saved_and_resumed_exactly(run, cancer, tmp_pa
     [
         ("1 1:2\n-1 2:x\n", [], ":2:"),
         ("1 1:2\n1 2:3\n", [], "class"),
-        ("1 1:2\n-1 2:3\n", ["-C", "-1"], "C="),
+        ("1 1:2\n-1 2:3\n", ["-C", "-1"], "-C -1.0 must be"),
         ("1 1:2\n-1 2:3\n", ["--class-weight", "7=1"], "no label of the data"),
         ("1 1:2\n-1 2:3\n", ["--class-weight", "1=big"], "not a number"),
         ("1 1:2\n-1 2:3\n", ["--label", "y"], "label first in every line"),
@@ -151,8 +147,6 @@ def test_missing_files_wrong_models_and_wrong_usage(run, cancer, tmp_path):
     assert "classes" in run("certify", model, tmp_path / "other", code=1).stderr
     (tmp_path / "nan").write_text("1 1:1\n-1 1:nan\n")
     assert "row 2 has values that are not finite" in run("predict", model, tmp_path / "nan", code=1).stderr
-    (tmp_path / "wide").write_text("1 1:1 99:1\n")
-    assert "99" in run("predict", model, tmp_path / "wide", code=1).stderr
 
 
 def test_certify_ends_with_3_where_the_gap_is_too_large(run, cancer, tmp_path):
@@ -212,39 +206,3 @@ def test_without_the_extra_the_program_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert 'pip install "softmargin[cli]"' in done.stderr
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
-@pytest.mark.parametrize("kernel", [[], ["--kernel", "rbf", "--solver", "smo"]], ids=["linear", "kernel"])
-def test_ctrl_c_on_a_terminal_saves_the_best_model_so_far(tmp_path, kernel):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((3000, 200))
-    y = np.where(X[:, 0] + 2 * rng.standard_normal(3000) > 0, 1, -1)
-    np.savez(tmp_path / "hard.npz", X=X, y=y)
-    model = tmp_path / "m"
-    master, slave = pty.openpty()
-    command = [sys.executable, "-c", "from softmargin.cli.main import main; main()"]
-    command += ["train", str(tmp_path / "hard.npz"), str(model), "-C", "100", "--tol", "1e-12", "--jobs", "1"]
-    command += kernel
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, start_new_session=True)
-    os.close(slave)
-    seen = b""
-    deadline = time.monotonic() + 100
-    while b"left" not in seen and time.monotonic() < deadline:
-        seen += os.read(master, 4096)
-    assert b"gap" in seen
-    child.send_signal(signal.SIGINT)
-    while True:
-        try:
-            part = os.read(master, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    out = child.communicate(timeout=60)[0].decode()
-    os.close(master)
-    assert child.returncode == 3, seen
-    assert "INTERRUPTED" in out
-    assert b"--resume" in seen
-    assert softmargin.load(model).certificate_.relative_gap < 1

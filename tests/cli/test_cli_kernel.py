@@ -162,9 +162,9 @@ def test_options_that_do_not_apply_are_wrong_usage(run, cancer, tmp_path, argume
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--gamma", "-1"], "gamma=-1.0 must be a positive"),
+        (["--gamma", "-1"], "--gamma -1.0 must be a positive"),
         (["--cache-bytes", "1K"], "cannot hold two rows"),
-        (["--solver", "block", "--working-set", "second_order"], "use solver='smo'"),
+        (["--solver", "block", "--working-set", "second_order"], "use --solver smo"),
     ],
 )
 def test_bad_values_are_told_in_one_sentence(run, cancer, tmp_path, arguments, words):
@@ -184,8 +184,8 @@ def test_bytes_as_people_write_them(text, number):
 def test_what_the_estimator_has_to_say_is_a_note(run, cancer, tmp_path, monkeypatch):
     monkeypatch.setattr("softmargin.estimators.svc._MANY_ROWS", 100)
     trained = run("train", cancer, tmp_path / "m", "--kernel", "linear")
-    assert trained.stderr.startswith("kernel='linear' on 569 rows")
-    assert "LinearSVC" in trained.stderr
+    assert trained.stderr.startswith("--kernel linear on 569 rows")
+    assert "without --kernel" in trained.stderr
     assert run("train", cancer, tmp_path / "m", "--kernel", "linear", "--json").stderr == ""
     assert "indefinite" in run("train", cancer, tmp_path / "m", "--kernel", "sigmoid", "-q").stderr
 
@@ -196,8 +196,6 @@ def test_rows_that_do_not_fit(run, cancer, tmp_path):
     for number in ("nan", "inf"):
         (tmp_path / "bad").write_text(f"1 1:1\n-1 1:{number}\n")
         assert "row 2 has values that are not finite" in run("predict", model, tmp_path / "bad", code=1).stderr
-    (tmp_path / "wide").write_text("1 1:1 99:1\n")
-    assert "99" in run("predict", model, tmp_path / "wide", code=1).stderr
 
 
 def test_a_libsvm_model_is_used_like_ours(run, iris, tmp_path):
@@ -212,7 +210,7 @@ def test_a_libsvm_model_is_used_like_ours(run, iris, tmp_path):
     assert (described["estimator"], described["parameters"]["kernel"]) == ("SVC", "rbf")
     judged = json.loads(run("certify", text, iris, "-C", 3, "--json").stdout)
     assert judged["primal"] == pytest.approx(softmargin.load(model).certificate_.primal, rel=1e-9)
-    run("certify", text, iris, code=3)
+    assert "give -C" in run("certify", text, iris, code=1).stderr
 
 
 @pytest.mark.skipif(shutil.which("svm-train") is None, reason="needs LIBSVM's programs")

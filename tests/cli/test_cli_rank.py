@@ -262,8 +262,8 @@ def test_bad_queries_are_told_in_one_sentence(run, tmp_path, text, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("1 1:nan\n0 1:3\n", "X contains NaN"),
-        ("nan 1:1\n0 1:3\n", "y contains NaN"),
+        ("1 1:nan\n0 1:3\n", "row 1 has values that are not finite"),
+        ("nan 1:1\n0 1:3\n", "row 1 has a label that is not finite"),
         ("", "the file is empty"),
         ("# none\n", "no rows"),
     ],
@@ -310,7 +310,7 @@ def test_ordered_labels(run, ranks, tmp_path, thresholds):
     np.testing.assert_array_equal(numbers(out.read_text()), labels)
     assert "accuracy" in predicted.stderr
     scores = numbers(run("predict", model, ranks.path, "--scores").stdout)
-    np.testing.assert_allclose(scores, estimator.decision_function(ranks.X), rtol=1e-12)
+    np.testing.assert_allclose(scores, estimator.predict_score(ranks.X), rtol=1e-12)
 
     found = json.loads(run("evaluate", model, ranks.path, "--json").stdout)
     assert found.keys() == {"rows", "mean_absolute_error", "accuracy", "pairs_correct"}
@@ -338,7 +338,7 @@ def test_labels_whose_order_is_named(run, ranks, tmp_path):
     estimator = softmargin.load(model)
     assert (list(estimator.classes), estimator.cost) == (["mild", "fair", "bad", "awful"], "zero_one")
     predicted = run("predict", model, data).stdout.split()
-    assert predicted == estimator.predict(ranks.X).tolist()
+    assert predicted == estimator.predict(pd.DataFrame(ranks.X, columns=list("abcdefghij"))).tolist()
     places = [["mild", "fair", "bad", "awful"].index(word) for word in predicted]
     found = json.loads(run("evaluate", model, data, "--json").stdout)
     assert found["mean_absolute_error"] == pytest.approx(np.abs(np.array(places) - ranks.y).mean())

@@ -13,7 +13,7 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import RBF, Linear
 from softmargin.kernels.matrix import DirectRows
-from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 
 _spec = importlib.util.spec_from_file_location("catalogue", Path(__file__).with_name("catalogue.py"))
 _module = importlib.util.module_from_spec(_spec)

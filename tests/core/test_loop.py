@@ -187,9 +187,11 @@ def test_trace_columns():
 
 
 def test_combined_certificate():
-    parts = [Certificate(2.0, 1.0, 1.0, 0.5, 0.1), Certificate(10.0, 9.0, 1.0, 0.1, 0.3)]
+    parts = [Certificate(2.0, 1.0, 1.0, 0.5, 0.1, 0.25), Certificate(10.0, 9.0, 1.0, 0.1, 0.3, 0.5)]
     both = Certificate.combine(parts)
-    assert (both.primal, both.dual, both.gap) == (12.0, 10.0, 2.0)
+    assert (both.primal, both.dual, both.gap) == pytest.approx((12.0, 10.0, 2.0))
+    assert both.dual < 10.0 < 12.0 < both.primal  # sums are rounded outwards
+    assert both.rounding == 0.75
     assert (both.relative_gap, both.kkt_violation) == (0.5, 0.3)
     assert Certificate.combine(parts[:1]) is parts[0]
     assert "relative 0.5" in str(both)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from softmargin import OCAS, LinearSVC, SoftmarginError, certify
+from softmargin import CPA, IPM, OCAS, SMO, ActiveSet, BlockSMO, LinearSVC, SoftmarginError, certify
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, -1.0], [3.0, 0.0], [4.0, 2.0], [5.0, 1.5]])
 Y = np.array([0, 0, 0, 1, 1, 1])
@@ -30,10 +30,17 @@ def with_value(value):
         ({"tol": -1e-3}, r"tol=-0\.001 must be a finite number of at least 0"),
         ({"tol": np.nan}, r"tol=nan must be a finite number"),
         ({"tol": "small"}, r"tol='small' must be a finite number"),
+        ({"tol": 1.0}, r"tol=1\.0 asks for nothing, because w = 0 meets it before any training: .* below 1"),
+        ({"tol": 30}, r"tol=30 asks for nothing"),
+        ({"tol": 1.0, "solver": CPA(stopping="epsilon")}, r"tol=1\.0 asks for nothing"),
         ({"solver": "newton"}, r"solver='newton' is unknown: choose one of 'auto', 'ocas', 'cpa'"),
         ({"solver": 3}, r"solver=3 is neither a name .* nor a solver object"),
         ({"solver": OCAS}, r"is neither a name .* nor a solver object"),
         ({"solver": None}, r"solver=None is neither a name"),
+        ({"solver": BlockSMO()}, r"solver=BlockSMO\(.*\) solves the dual problem of a kernel machine, for SVC; .* use"),
+        ({"solver": SMO()}, "for SVC; it cannot solve the problem of this estimator: use 'auto', 'ocas'"),
+        ({"solver": ActiveSet()}, "for SVC; it cannot solve the problem of this estimator"),
+        ({"solver": IPM()}, "for SVC; it cannot solve the problem of this estimator"),
         ({"solver": OCAS(stopping="soon")}, r"unknown stop rule 'soon'.*relative_gap"),
         ({"intercept": "sometimes"}, r"intercept='sometimes' is unknown: choose one of 'free', 'penalised'"),
         ({"intercept": None}, r"intercept=None is unknown"),

@@ -467,9 +467,32 @@ def test_the_rows_of_an_imported_model_are_found(tmp_path, request, data):
             certify(found, *other)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_support_vectors_of_two_classes_may_be_in_the_order_of_the_rows(binary, kernel, weighted):
+    """As scikit-learn-intelex has them; for more classes it sorts them by class, as scikit-learn does."""
+    X, y = binary
+    X = products(X, X) if kernel == "precomputed" else X
+    weights = np.where(np.arange(len(y)) < 5, 0.0, 1.0) if weighted and kernel == "rbf" else None
+    model = SklearnSVC(kernel=kernel, tol=1e-6).fit(X, y, weights)
+    expected = certify(model, X, y, weights)
+    order = np.argsort(model.support_)
+    assert (np.diff(y[model.support_[order]]) < 0).any()
+    model.support_, model._dual_coef_ = model.support_[order], model._dual_coef_[:, order]
+    model.dual_coef_ = model.dual_coef_[:, order]
+    if kernel == "rbf":
+        model.support_vectors_ = model.support_vectors_[order]
+    found = certify(model, X, y, weights)
+    assert found.primal == pytest.approx(expected.primal, rel=1e-12)
+    assert found.dual == pytest.approx(expected.dual, rel=1e-12)
+    with pytest.raises(SoftmarginError, match="same order"):
+        certify(model, X, np.roll(y, 1), weights)
+
+
 def test_models_of_scikit_learn_intelex():
-    sklearnex = pytest.importorskip("sklearnex.svm")
+    sklearnex = pytest.importorskip("sklearnex.svm", reason="scikit-learn-intelex is not installed")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((90, 4))
     y = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int) + (X[:, 2] > 0.5)
     assert certify(sklearnex.SVC(tol=1e-5).fit(X, y), X, y).relative_gap <= 1e-4
+    assert certify(sklearnex.SVC(tol=1e-5).fit(X, y > 0), X, y > 0).relative_gap <= 1e-4

@@ -9,7 +9,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from softmargin import CPA, OCAS, LinearSVC, Status, certify
+from softmargin import CPA, OCAS, LinearSVC, OrdinalSVC, Status, certify
+from softmargin import SVC as KernelSVC
 
 TIGHT = 1e-7
 INTERCEPTS = {
@@ -248,6 +249,15 @@ class TestWeights:
         balanced = LinearSVC(class_weight="balanced").fit(X, y)
         by_row = LinearSVC().fit(X, y, len(y) / (2 * counts[y]))
         np.testing.assert_array_equal(balanced.coef_, by_row.coef_)
+
+    @pytest.mark.parametrize("make", [LinearSVC, KernelSVC, OrdinalSVC], ids=lambda make: make.__name__)
+    def test_class_weights_may_name_a_class_that_a_fold_lacks(self, three_classes, make):
+        X, y = three_classes
+        weights = {0: 1.0, 1: 2.0, 2: 3.0}
+        there = y < 2
+        found = make(class_weight=weights).fit(X[there], y[there])
+        expected = make(class_weight={0: 1.0, 1: 2.0}).fit(X[there], y[there])
+        np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
 
     def test_string_classes_in_a_class_weight(self, binary):
         X, y = binary

@@ -10,7 +10,10 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris
+from sklearn.metrics import top_k_accuracy_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -24,6 +27,7 @@ from softmargin import (
     SoftmarginError,
     Status,
     certify,
+    load,
 )
 
 TOL = 1e-6
@@ -194,11 +198,20 @@ class TestTwins:
     def test_the_score_is_cut_by_the_thresholds(self, graded, kind, binary):
         X, y = graded
         model = OrdinalSVC(thresholds=kind).fit(X, y)
-        scores = model.decision_function(X)
+        scores = model.predict_score(X)
         np.testing.assert_allclose(scores, X @ model.coef_, atol=1e-12)
         np.testing.assert_array_equal(model.predict(X), np.sum(scores[:, None] > model.thresholds_, axis=1))
         model = OrdinalSVC(thresholds=kind).fit(*binary)
         np.testing.assert_array_equal(model.predict(binary[0]), model.decision_function(binary[0]) > 0)
+
+    def test_the_decision_function_says_how_far_inside_each_class(self, graded, kind):
+        X, y = graded
+        model = OrdinalSVC(thresholds=kind).fit(X, y)
+        scores, theta = model.predict_score(X), model.thresholds_
+        columns = [theta[0] - scores, np.minimum(scores - theta[0], theta[1] - scores)]
+        columns += [np.minimum(scores - theta[1], theta[2] - scores), scores - theta[2]]
+        np.testing.assert_array_equal(model.decision_function(X), np.column_stack(columns))
+        np.testing.assert_array_equal(model.decision_function(X).argmax(axis=1), model.predict(X))
 
     def test_storages_and_threads(self, graded, kind, same_optimum):
         X, y = graded
@@ -214,6 +227,70 @@ def test_a_class_that_is_better_not_predicted_keeps_a_finite_threshold():
     model = OrdinalSVC().fit(X, [0, 0, 1, 0, 0])
     assert np.isfinite(model.decision_function(X)).all()
     assert (model.predict(X) == 0).all()
+
+
+@pytest.mark.parametrize("theta", [[-1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [-np.inf, 0.0, 0.0, 1.0, np.inf]], ids=str)
+def test_the_decision_function_agrees_with_the_labels_also_at_thresholds(theta):
+    theta = np.array(theta)
+    model = OrdinalSVC()
+    model.coef_, model.thresholds_, model.classes_ = np.ones(1), theta, np.arange(theta.size + 1)
+    model.n_features_in_ = 1
+    finite = theta[np.isfinite(theta)]
+    X = np.concatenate([finite, np.nextafter(finite, 9.0), np.nextafter(finite, -9.0), [-5.0, 0.5, 5.0]])[:, None]
+    found = model.decision_function(X)
+    assert found.shape == (len(X), theta.size + 1)
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found.argmax(axis=1), model.predict(X))
+
+
+class TestLabels:
+    def test_half_stars_are_ordered_classes(self, graded):
+        X, y = graded
+        stars = 0.5 + 0.5 * y
+        model = OrdinalSVC(thresholds="all").fit(X, stars)
+        assert_same_model(model, OrdinalSVC(thresholds="all").fit(X, y))
+        assert model.classes_.tolist() == [0.5, 1.0, 1.5, 2.0]
+        assert model.score(X, stars) == OrdinalSVC(thresholds="all").fit(X, y).score(X, y) > 0.6
+        assert cross_val_score(OrdinalSVC(), X, stars, cv=3).min() > 0.5
+        assert certify(model, X, stars).primal == pytest.approx(model.certificate_.primal, rel=1e-12)
+
+    def test_half_stars_survive_a_model_file(self, graded, tmp_path):
+        X, y = graded
+        model = OrdinalSVC().fit(X, 0.5 + 0.5 * y)
+        model.save(tmp_path / "stars")
+        np.testing.assert_array_equal(load(tmp_path / "stars").predict(X), model.predict(X))
+
+    def test_the_score_counts_weights(self, graded):
+        X, y = graded
+        model = OrdinalSVC().fit(X, y)
+        weights = np.linspace(0.0, 2.0, len(y))
+        right = model.predict(X) == y
+        assert model.score(X, y, weights) == pytest.approx(weights[right].sum() / weights.sum())
+
+    @pytest.mark.parametrize("make", [pd.Series, pd.Categorical])
+    def test_an_ordered_categorical_brings_its_order(self, graded, make):
+        X, y = graded
+        names = ["low", "fair", "good", "best", "never seen"]
+        kind = pd.CategoricalDtype(names, ordered=True)
+        model = OrdinalSVC().fit(X, make(np.array(names, dtype=object)[y], dtype=kind))
+        assert model.classes_.tolist() == names
+        expected = OrdinalSVC().fit(X, y)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+        np.testing.assert_array_equal(model.thresholds_, [*expected.thresholds_, np.inf])
+        np.testing.assert_array_equal(model.predict(X), np.array(names)[expected.predict(X)])
+        downwards = pd.CategoricalDtype([3, 2, 1, 0], ordered=True)
+        assert OrdinalSVC().fit(X, make(y, dtype=downwards)).classes_.tolist() == [3, 2, 1, 0]
+
+    def test_an_order_that_is_given_goes_before_that_of_a_categorical(self, graded):
+        X, y = graded
+        model = OrdinalSVC(classes=[3, 2, 1, 0]).fit(X, pd.Series(y, dtype=pd.CategoricalDtype(range(4), ordered=True)))
+        assert model.classes_.tolist() == [3, 2, 1, 0]
+
+    def test_a_categorical_without_an_order_is_what_it_holds(self, graded):
+        X, y = graded
+        assert_same_model(OrdinalSVC().fit(X, pd.Series(y, dtype="category")), OrdinalSVC().fit(X, y))
+        with pytest.raises(SoftmarginError, match="which of them is higher is not known"):
+            OrdinalSVC().fit(X, pd.Series(np.array(["a", "b", "c", "d"])[y], dtype="category"))
 
 
 @pytest.mark.skipif(not hasattr(OrdinalSVC, "set_callbacks"), reason="this scikit-learn has no callbacks")
@@ -248,6 +325,19 @@ class TestTools:
         grid = {"ordinalsvc__thresholds": KINDS, "ordinalsvc__C": [0.1, 10.0]}
         search = GridSearchCV(pipeline, grid, cv=3, scoring="neg_mean_absolute_error").fit(X, y)
         assert search.best_score_ > -0.5
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_calibrated_probabilities(self, kind):
+        X, y = load_iris(return_X_y=True)
+        model = CalibratedClassifierCV(OrdinalSVC(10.0, thresholds=kind), cv=3).fit(X, y)
+        assert model.score(X, y) > 0.95
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+    def test_scorers_that_need_a_score_for_each_class(self, graded):
+        X, y = graded
+        model = OrdinalSVC(classes=range(5)).fit(X, y)  # one of them without rows
+        found = top_k_accuracy_score(y, model.decision_function(X), k=2, labels=range(5))
+        assert found > model.score(X, y)
 
     def test_cross_val_predict(self, graded):
         X, y = graded
@@ -327,7 +417,7 @@ class TestBadInput:
             ({"thresholds": "best"}, "thresholds='best' is unknown: choose one of 'fitted', 'immediate', 'all'"),
             ({"cost": "squared"}, "cost='squared' is unknown: choose one of 'absolute', 'zero_one'"),
             ({"solver": "sgd"}, "solver='sgd' is unknown: choose one of 'auto', 'ocas', 'cpa'"),
-            ({"solver": SGD()}, "visits one row at a time"),
+            ({"solver": SGD()}, "one at a time, for LinearSVC"),
             ({"class_weight": {7: 1.0}}, "class_weight names classes that are not in y"),
             ({"classes": [0]}, "must list at least two labels"),
             ({"classes": [0, 1, 1, 2, 3]}, "each of them once"),
@@ -360,8 +450,8 @@ class TestBadInput:
 
     def test_real_targets_and_missing_ones(self, graded):
         X, y = graded
-        with pytest.raises(ValueError, match="Unknown label type: continuous"):
-            OrdinalSVC().fit(X, y + 0.25)
+        with pytest.raises(SoftmarginError, match=r"Unknown label type: continuous.*150 different.*use RankSVM"):
+            OrdinalSVC().fit(X, y + np.linspace(0.1, 0.9, len(y)))
         with pytest.raises(ValueError, match="NaN"):
             OrdinalSVC().fit(X, np.where(y == 1, np.nan, y))
 

@@ -11,8 +11,9 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -228,6 +229,13 @@ class TestTools:
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="qid"):
             cross_validate(RankSVM(), X, y, cv=3, params={"qid": qid}, error_score="raise")
 
+    def test_the_roc_area_is_a_scorer(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        X = StandardScaler().fit_transform(X)
+        found = cross_val_score(RankSVM(), X, y, scoring="roc_auc", cv=3, error_score="raise")
+        assert found == pytest.approx(cross_val_score(RankSVM(), X, y, cv=3), abs=1e-12)
+        assert found.min() > 0.98
+
     def test_data_frames(self, graded):
         X, y, qid = graded
         frame = pd.DataFrame(X, columns=list("abcde"))
@@ -355,6 +363,14 @@ def test_callbacks_see_queries_and_models(graded):
 
 
 class TestBadInput:
+    @pytest.mark.parametrize("given", [True, False], ids=["queries given", "no queries"])
+    @pytest.mark.parametrize("name", ["qid", "QID"])
+    def test_a_column_of_queries_does_not_become_a_feature(self, graded, name, given):
+        X, y, qid = graded
+        frame = pd.DataFrame(X, columns=list("abcde")).assign(**{name: qid})
+        with pytest.raises(SoftmarginError, match=f"X has a column '{name}'.*qid=X\\['{name}'\\]"):
+            RankSVM().fit(frame, y, qid if given else None)
+
     @pytest.mark.parametrize(
         ("params", "message"),
         [
@@ -364,7 +380,7 @@ class TestBadInput:
             ({"pairs": "all"}, "pairs='all' is unknown: choose one of 'mean', 'sum'"),
             ({"query_weight": "mean"}, "query_weight='mean' is unknown: choose one of 'pairs', 'equal'"),
             ({"solver": "pegasos"}, "solver='pegasos' is unknown: choose one of 'auto', 'ocas', 'cpa'"),
-            ({"solver": SGD()}, "visits one row at a time"),
+            ({"solver": SGD()}, "one at a time, for LinearSVC"),
             ({"solver": OCAS}, "neither a name"),
             ({"tol": -1}, "tol=-1 must be"),
             ({"max_iter": 0}, "max_iter=0 must be"),

@@ -18,7 +18,7 @@ from softmargin.core.result import Solution
 from softmargin.estimators import build_kernel, kernel_scoring
 from softmargin.estimators.kernel_scoring import one_against_one, pair_coefficients
 from softmargin.kernels.cached import WholeMatrix
-from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 
 IRIS = load_iris(return_X_y=True)
 DIGITS = load_digits()
@@ -124,6 +124,8 @@ class TestLikeScikitLearn:
         sparse = SVC(kernel="linear", tol=1e-8).fit(sp.csr_array(X), y)
         np.testing.assert_allclose(sparse.coef_, model.coef_, atol=1e-4)
         assert not hasattr(SVC().fit(X, y), "coef_")
+        with pytest.raises(ValueError, match="read-only"):  # a change would have no effect on scores
+            model.coef_[0] = 0.0
 
     def test_a_class_without_weight_never_wins(self, rings):
         X, y = rings
@@ -326,6 +328,14 @@ class TestCallable:
         assert model.status_ is Status.OPTIMAL
         expected = SVC(gamma=0.5, tol=TIGHT).fit(X, y).decision_function(X)
         np.testing.assert_allclose(model.decision_function(make(X)), expected, atol=1e-6)
+
+    @pytest.mark.parametrize("make", [sp.csr_array, sp.csr_matrix])
+    def test_may_return_a_sparse_matrix(self, rings, make):
+        X, y = rings
+        model = SVC(kernel=lambda left, right: left @ right.T, tol=TIGHT).fit(make(X), y)
+        assert model.status_ is Status.OPTIMAL
+        expected = SVC(kernel="linear", tol=TIGHT).fit(X, y).decision_function(X)
+        np.testing.assert_allclose(model.decision_function(make(X)), expected, atol=1e-5)
 
     def test_is_given_blocks(self):
         X, y = np.random.default_rng(0).standard_normal((1500, 2)), np.arange(1500) % 2

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from softmargin import SMO, SVC, BlockSMO, SoftmarginError, Status
+from softmargin import OCAS, SGD, SMO, SVC, BlockSMO, SoftmarginError, Status
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, -1.0], [3.0, 0.0], [4.0, 2.0], [5.0, 1.5]])
 Y = np.array([0, 0, 0, 1, 1, 1])
@@ -21,6 +21,14 @@ K = X @ X.T
         ({"C": np.inf}, r"C=inf must be a positive, finite"),
         ({"C": 1e308, "class_weight": {0: 1e9}}, r"overflows: make C or the weights smaller"),
         ({"tol": -1.0}, r"tol=-1\.0 must be a finite number of at least 0"),
+        ({"tol": 1.5}, r"tol=1\.5 asks for nothing, because w = 0 meets it before any training: .* below 1"),
+        ({"tol": 2.0, "stopping": "kkt"}, r"tol=2\.0 asks for nothing, .* below 2"),
+        ({"solver": OCAS()}, r"solver=OCAS\(.*\) adds cutting planes to a linear problem, for LinearSVC.* use 'auto'"),
+        ({"solver": SGD()}, r"visits the rows of a linear problem one at a time, for LinearSVC; it cannot solve"),
+        (
+            {"solver": SMO(stopping="epsilon")},
+            r"stopping of the solver='epsilon' is unknown: choose one of 'relative_g",
+        ),
         ({"kernel": "tanh"}, r"kernel='tanh' is unknown: choose one of 'linear', 'poly', 'rbf'"),
         ({"kernel": None}, r"kernel=None is unknown"),
         ({"gamma": 0}, r"gamma=0 must be a positive, finite number, 'scale' or 'auto'"),

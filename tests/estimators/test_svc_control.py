@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from softmargin import SVC, BlockSMO, ConvergenceWarning, Status
+from softmargin import IPM, SMO, SVC, ActiveSet, BlockSMO, ConvergenceWarning, Status
 
 SMALL = BlockSMO(size=16)  # so that small problems take many rounds
 
@@ -67,6 +67,24 @@ class TestLimits:
         with pytest.warns(ConvergenceWarning) as caught:
             model = SVC(10.0, solver=SMALL, max_iter=3, tol=1e-6, stopping="kkt").fit(X, y)
         assert f"KKT violation is {model.certificate_.kkt_violation:.2g} (tol=1e-06)" in str(caught[0].message)
+
+    @pytest.mark.parametrize("make", [BlockSMO, SMO, ActiveSet, IPM])
+    def test_the_stop_rule_of_a_solver_object_counts(self, binary, make):
+        X, y = binary
+        kernel = "linear" if make is IPM else "rbf"
+        for tol in (1e-1, 1e-6):
+            asked = SVC(kernel=kernel, tol=tol, stopping="kkt", solver=make()).fit(X, y)
+            own = SVC(kernel=kernel, tol=tol, solver=make(stopping="kkt")).fit(X, y)
+            assert_same_model(own, asked)
+            assert own.certificate_.kkt_violation <= tol
+
+    def test_what_rounding_does_not_allow_is_not_to_be_got_by_a_larger_tol(self, binary):
+        X, y = binary
+        with pytest.warns(ConvergenceWarning) as caught:
+            SVC(tol=0.0).fit(X, y)
+        text = str(caught[0].message)
+        assert "Rounding in double precision allows no more: accept this by a larger tol, scale the features" in text
+        assert "To get closer" not in text
 
     def test_the_message_bounds_the_objective(self, binary):
         X, y = binary

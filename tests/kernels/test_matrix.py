@@ -68,7 +68,7 @@ def assert_close(K, exact, kernel):
 def small_tiles(monkeypatch):
     """Several tiles and left blocks for a hundred rows, the last ones smaller."""
     monkeypatch.setattr(matrix, "_RIGHT", 37)
-    monkeypatch.setattr(matrix, "_LEFT", 10)
+    monkeypatch.setattr(matrix, "LEFT_ROWS", 10)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -145,8 +145,8 @@ def test_rows_without_columns_are_all_alike(kernel, value, make):
 @pytest.mark.parametrize("storage", ["C32", "csr64"])
 @pytest.mark.parametrize("kernel", KERNELS[:3], **NAMED)
 def test_more_rows_than_a_tile(kernel, storage, tmp_path):
-    X, numbers_of_X = stored(numbers(matrix._RIGHT + matrix._LEFT + 7, 3), storage, tmp_path)
-    index = np.arange(matrix._LEFT + 3) * 9
+    X, numbers_of_X = stored(numbers(matrix._RIGHT + matrix.LEFT_ROWS + 7, 3), storage, tmp_path)
+    index = np.arange(matrix.LEFT_ROWS + 3) * 9
     exact = reference(kernel, numbers_of_X)
     assert_close(DirectRows(as_rows(X), kernel).rows(index), exact[index], kernel)
 
@@ -394,7 +394,7 @@ def test_as_ordinary_python():
     from softmargin.kernels.cached import CachedRows
     from softmargin.kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid
 
-    matrix._RIGHT, matrix._LEFT = 8, 3
+    matrix._RIGHT, matrix.LEFT_ROWS = 8, 3
     rng = np.random.default_rng(0)
     X = rng.standard_normal((21, 5)) * (rng.random((21, 5)) < 0.8)
     P, far = X @ X.T, X[:, None, :] - X

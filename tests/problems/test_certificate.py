@@ -50,7 +50,9 @@ def test_primal_is_the_objective(intercept):
     certificate = judge(intercept)(Solution(w, b, np.zeros(40)))
     assert certificate.primal == pytest.approx(objective(w, b, intercept), rel=1e-12)
     assert certificate.dual == pytest.approx(0.0, abs=1e-12)
-    assert certificate.gap == certificate.primal - certificate.dual
+    assert certificate.gap == pytest.approx(certificate.primal - certificate.dual)
+    assert certificate.primal >= objective(w, b, intercept) * (1 - 1e-15)
+    assert 0.0 < certificate.rounding < 1e-12 * certificate.primal
 
 
 @pytest.mark.parametrize(

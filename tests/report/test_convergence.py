@@ -1,5 +1,7 @@
 """ConvergenceDisplay: what is drawn, against what, and where."""
 
+import sys
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
-from softmargin import ConvergenceDisplay, LinearSVC
+from softmargin import SVC, ConvergenceDisplay, LinearSVC, MarginDisplay, RankingDisplay, SoftmarginError
+from softmargin.core.trace import Record, Trace
+from softmargin.solvers.smo.smo import SMO
 
 
 @pytest.fixture(autouse=True)
@@ -137,3 +141,61 @@ class TestErrors:
         needed = {"both": 4}.get(against, 2)
         with pytest.raises(ValueError, match=rf"ax.*{needed} axes"):
             ConvergenceDisplay.from_estimator(binary_model, against=against, ax=axes)
+
+
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_pairs_of_classes_are_named_as_pairs(n_classes):
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    model = SVC().fit(X[:200], y[:200])
+    gaps = ConvergenceDisplay.from_estimator(model, against="iterations").ax_[1, 0]
+    names = ["0 against 1", "0 against 2", "1 against 2"]
+    if n_classes == 4:
+        names = ["0 against 1", "0 against 2", "0 against 3", "1 against 2", "1 against 3", "2 against 3"]
+    assert texts(gaps) == [*names, "tol = 0.001"]
+
+
+def test_very_many_pairs_have_one_name():
+    X, y = load_digits(return_X_y=True)
+    display = ConvergenceDisplay.from_estimator(SVC().fit(X[:300], y[:300]), against="iterations")
+    values, gaps = display.ax_[:, 0]
+    assert len(values.get_lines()) == 90
+    assert texts(gaps) == ["45 sub-problems", "tol = 0.001"]
+    display.figure_.canvas.draw()
+
+
+def test_pairs_without_a_solve_are_left_out():
+    X, y = load_iris(return_X_y=True)
+    model = SVC().fit(X, y, np.where(y == 1, 0.0, 1.0))
+    assert [len(trace) > 0 for trace in model.trace_] == [False, True, False]
+    display = ConvergenceDisplay.from_estimator(model, against="iterations")
+    assert len(display.ax_[0, 0].get_lines()) == 2
+    display.figure_.canvas.draw()
+
+
+def test_a_gap_of_zero_or_below_is_drawn():
+    values = [(4.0, 1.0), (3.0, 2.0), (2.5, 2.5), (2.5, 2.5 + 1e-15)]
+    trace = Trace([Record(k, float(k), primal, dual, 0, 0) for k, (primal, dual) in enumerate(values)])
+    display = ConvergenceDisplay(traces=[trace], names=[""]).plot(against="iterations")
+    np.testing.assert_allclose(display.ax_[1, 0].get_lines()[0].get_ydata(), [0.75, 1 / 3, 1e-16, 1e-16])
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("params", [{"stopping": "kkt"}, {"solver": SMO(stopping="kkt")}], ids=str)
+def test_a_tol_for_another_rule_is_no_line_at_the_gap(params):
+    model = SVC(**params).fit(*load_breast_cancer(return_X_y=True))
+    assert texts(ConvergenceDisplay.from_estimator(model).ax_[1, 0]) == ["gap"]
+
+
+def test_without_matplotlib_the_error_says_how_to_get_it(binary_model, monkeypatch):
+    X, y = load_breast_cancer(return_X_y=True)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    pictures = [
+        lambda: ConvergenceDisplay.from_estimator(binary_model),
+        lambda: MarginDisplay.from_estimator(binary_model, X, y),
+        lambda: RankingDisplay.from_curves([1.0, 2.0], [0.1, 0.2]),
+    ]
+    for picture in pictures:
+        with pytest.raises(ImportError, match=r'pip install "softmargin\[plot\]"') as caught:
+            picture()
+        assert isinstance(caught.value, SoftmarginError)

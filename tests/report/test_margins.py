@@ -7,6 +7,7 @@ import pytest
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC as SklearnSVC
 
@@ -170,3 +171,54 @@ class TestErrors:
     def test_shapes(self):
         with pytest.raises(SoftmarginError, match=r"shapes \(2,\) and \(3,\)"):
             MarginDisplay(margins=[1.0, 2.0], alpha=[0.0, 0.0, 0.0], upper=1.0)
+
+
+MODELS = [
+    SVC(),
+    SVC(kernel="linear", solver="active_set"),
+    SklearnSVC(),
+    LinearSVC(),
+    LinearSVC(intercept="penalised"),
+    LinearSVC(fit_intercept=False),
+    LinearSVC(class_weight="balanced"),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+class TestOnlyTrainingRowsAreShown:
+    """Dual variables belong to rows: with other rows the picture would be wrong without a word."""
+
+    def refused(self, model, *data, **weights):
+        with pytest.raises(SoftmarginError, match="not the rows that the model was trained on"):
+            MarginDisplay.from_estimator(model, *data, **weights)
+
+    def test_other_rows(self, data, model):
+        X, y = data
+        model = clone(model).fit(X[:60], y[:60])
+        MarginDisplay.from_estimator(model, X[:60], y[:60])
+        self.refused(model, X[60:], y[60:])
+
+    def test_rows_in_another_order(self, data, model):
+        X, y = data
+        model = clone(model).fit(X, y)
+        order = np.argsort(y, kind="stable")
+        self.refused(model, X[order], y[order])
+        self.refused(model, X[::-1], y)
+
+    def test_other_labels_and_weights(self, data, model):
+        X, y = data
+        weights = np.linspace(0.5, 2.0, len(y))
+        model = clone(model).fit(X, y, weights)
+        MarginDisplay.from_estimator(model, X, y, sample_weight=weights)
+        self.refused(model, X, y)
+        self.refused(model, X, np.roll(y, 1), sample_weight=weights)
+
+
+def test_only_training_rows_of_a_pair_are_shown(iris):
+    X, y = iris
+    model = SVC().fit(X, y)
+    for pair in ((0, 1), (0, 2), (2, 1)):
+        MarginDisplay.from_estimator(model, X, y, pair=pair)
+    order = np.random.default_rng(0).permutation(len(y))
+    with pytest.raises(SoftmarginError, match="not the rows that the model was trained on"):
+        MarginDisplay.from_estimator(model, X[order], y[order], pair=(1, 2))

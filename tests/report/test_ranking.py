@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from softmargin import RankingDisplay, SoftmarginError
+from softmargin import OrdinalSVC, RankingDisplay, SoftmarginError
 from softmargin.metrics import ndcg_by_query, swapped_pairs
 
 X_VALUES = [0.01, 1.0, 0.1]
@@ -104,6 +104,16 @@ def test_scores_of_classifiers_are_their_decision_values(data):
     assert display.pairs == [1.0 - swapped_pairs(y, model.decision_function(X), qid)]
 
 
+def test_the_score_of_ordered_classes_is_the_one_that_is_cut(data):
+    X, y, qid = data
+    model = OrdinalSVC().fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), OrdinalSVC()).fit(X, y)
+    for fitted, parameter in ((model, "C"), (pipeline, "ordinalsvc__C")):
+        display = RankingDisplay.from_estimators([fitted], X, y, qid, parameter=parameter)
+        scores = model.predict_score(X) if fitted is model else pipeline[-1].predict_score(pipeline[:-1].transform(X))
+        assert display.pairs == [1.0 - swapped_pairs(y, scores, qid)]
+
+
 def test_parameter_of_a_pipeline(data):
     X, y, qid = data
     models = [make_pipeline(StandardScaler(), LinearSVC(C=C)).fit(X, y > 0) for C in (0.01, 1.0)]
@@ -143,6 +153,11 @@ class TestErrors:
             RankingDisplay.from_curves(X_VALUES, NDCG, x_scale="symlog")
         with pytest.raises(SoftmarginError, match="zero or below"):
             RankingDisplay.from_curves([0.0, 1.0], [0.1, 0.2], x_scale="log")
+
+    def test_several_scores_a_row(self, data):
+        X, y, qid = data
+        with pytest.raises(SoftmarginError, match="scores for each row, and a ranking needs one: use from_predictions"):
+            RankingDisplay.from_estimators([LinearSVC().fit(X, y)], X, y, qid)
 
     def test_models_without_the_parameter(self, data):
         X, y, qid = data

@@ -18,7 +18,7 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import RBF, Linear
 from softmargin.kernels.matrix import DirectRows
-from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.active_set import active_set
 from softmargin.solvers.active_set.active_set import PRICINGS, ActiveSet

@@ -24,7 +24,7 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows, WholeMatrix
 from softmargin.kernels.functions import RBF, Linear, Polynomial, Sigmoid
 from softmargin.kernels.matrix import DirectRows
-from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.base import run
 from softmargin.solvers.dual_state import DualState

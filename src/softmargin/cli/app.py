@@ -17,8 +17,8 @@ app = typer.Typer(
     "  softmargin train a9a.svm a9a.rbf -C 1 --kernel rbf --gamma 0.05\n\n"
     "  softmargin train mq2008.svm mq2008.model -C 10 --task rank\n\n"
     "  softmargin predict a9a.model a9a.t predictions.txt\n\n"
-    "DATA is svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), .npz, .npy, .csv or .parquet. Exit codes: 0 done, "
-    "1 error, 2 wrong usage, 3 stopped before the tolerance was reached.",
+    "DATA is svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), .npz, .npy, .csv or .parquet; - is the standard input "
+    "or output. Exit codes: 0 done, 1 error, 2 wrong usage, 3 stopped before the tolerance was reached.",
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -111,6 +111,7 @@ Label = Annotated[
 ]
 NoQueries = Annotated[bool, typer.Option("--no-qid", help="For rankings: all rows are one query, whatever their qid.")]
 Base = Annotated[IndexBase, typer.Option("--index-base", help="Number of the first feature in svmlight text.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file even if something else is in it.")]
 Type = Annotated[ValueType, typer.Option("--dtype", help="Type in which values of text are kept.")]
 
 
@@ -222,6 +223,7 @@ def train(
         int | None, typer.Option(help="For pegasos and sgd, which draw at random.", show_default=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where MODEL was stopped.")] = False,
+    force: Force = False,
     label: Label = None,
     no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
@@ -234,7 +236,8 @@ def train(
 ) -> None:
     """Train a model on DATA and write it to MODEL.
 
-    Ctrl-C stops early: the best model so far is saved with its certificate, and --resume goes on from there.
+    Ctrl-C, SIGTERM and SIGHUP stop early: the best model so far is saved with its certificate, and --resume goes on
+    from there.
     """
     named: dict[str, Any] = {
         "C": C,
@@ -270,7 +273,7 @@ def train(
     from softmargin.cli.data import DataOptions
 
     options = DataOptions(label, index_base.value, n_features, dtype.value, jobs, no_qid)
-    training.train(data, model, options, given, resume=resume, quiet=quiet, as_json=json)
+    training.train(data, model, options, given, resume=resume, force=force, quiet=quiet, as_json=json)
 
 
 @app.command(no_args_is_help=True)
@@ -279,15 +282,16 @@ def predict(
     model: Model,
     data: Data,
     out: Annotated[
-        Path | None,
-        typer.Argument(metavar="[OUT]", help="File to write; without it, the terminal.", show_default=False),
-    ] = None,
+        Path,
+        typer.Argument(metavar="[OUT]", help="File to write; without it, the standard output.", show_default=False),
+    ] = Path("-"),
     scores: Annotated[
         bool, typer.Option("--scores", help="Scores instead of labels; several classes in the order that info shows.")
     ] = False,
     label: Label = None,
     index_base: Base = IndexBase.auto,
     jobs: Jobs = -1,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Predict a label for each row of DATA, one a line; with a ranking model, a score.
@@ -298,7 +302,7 @@ def predict(
     from softmargin.cli.data import DataOptions
 
     options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=True)
-    using.predict(model, data, out, options, scores=scores, as_json=json)
+    using.predict(model, data, out, options, scores=scores, force=force, as_json=json)
 
 
 @app.command(no_args_is_help=True)

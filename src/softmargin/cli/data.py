@@ -1,15 +1,19 @@
-"""From the options about data to a table; labels as they were in the file."""
+"""From the options about data to rows as the model counts its features; labels as they were in the file."""
 
+import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from reprlib import repr as shown
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from softmargin.core.errors import DataFormatError, SoftmarginError
+from softmargin.cli.files import readable, title
+from softmargin.cli.output import note, showing
+from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
 from softmargin.io.compression import opened
 from softmargin.io.npy import read_npz
 from softmargin.io.svmlight import Failure, text_blocks
@@ -28,10 +32,43 @@ class Labelled(NamedTuple):
     X: Any
     y: np.ndarray
     qid: np.ndarray | None
+    feature_names: tuple[str, ...] | None = None
+    index_base: int | None = None
 
     @property
     def n_queries(self) -> int | None:
         return None if self.qid is None else len(np.unique(self.qid))
+
+    def digest(self) -> str:
+        """Identifies rows, labels and queries."""
+        digest = hashlib.sha256(repr(self.X.shape).encode())
+        parts = [self.X.data, self.X.indices, self.X.indptr] if hasattr(self.X, "indptr") else [self.X]
+        for part in (*parts, self.y, self.qid):
+            if part is not None:
+                is_text = part.dtype.kind in "OU"
+                digest.update(repr(part.tolist()).encode() if is_text else np.ascontiguousarray(part).data)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a model knows about its features: their number, perhaps their names, and how svmlight text counted them.
+
+    `unseen` says what features mean that training did not see; if it is empty there must be none.
+    """
+
+    n_features: int
+    feature_names: tuple[str, ...] | None = None
+    index_base: int | None = None
+    unseen: str = ""
+
+    def __post_init__(self) -> None:
+        if self.index_base not in (None, 0, 1):
+            raise ModelFileError(f"features of svmlight text cannot begin at {self.index_base}.")
+
+    @classmethod
+    def of(cls, n_features: int, names: Any, index_base: int | None, unseen: str = "") -> "Trained":
+        return cls(n_features, None if names is None else tuple(map(str, names)), index_base, unseen)
 
 
 @dataclass(frozen=True)
@@ -44,48 +81,110 @@ class DataOptions:
     no_qid: bool = False
 
 
-def read(path: Path, options: DataOptions, n_features: int | None = None, *, with_queries: bool = False) -> Table:
+def read(path: Path, options: DataOptions, model: Trained | None = None, *, with_queries: bool = False) -> Table:
     """The rows of a file; whole numbers as labels become integers, so that they are shown as in the file.
 
-    With `with_queries` the table has the queries if the file has them and the options do not leave them out.
+    With a model its features are put in its order, and what had to be assumed for that is told. With `with_queries` the
+    table has the queries if the file has them and the options do not leave them out.
     """
-    label: Any = options.label
-    if label is not None and path.suffix == ".npy":
-        try:
-            label = int(label)
-        except ValueError:
-            raise SoftmarginError(f"--label {label}: the columns of {path} have numbers, not names.") from None
-    is_text = path.suffix not in (".npy", ".npz", ".csv", ".parquet")
-    table = load_table(
-        path,
-        label=label,
-        dtype=options.dtype if is_text else None,
-        n_features=options.n_features if n_features is None else n_features,
-        zero_based="auto" if options.index_base == "auto" else options.index_base == "0",
-        n_jobs=options.n_jobs,
-        query_id=with_queries and _has_queries(path, options),
-    )
+    with readable(path) as file, showing(f"reading {title(path)}"):
+        table = _read(file, options, model, with_queries)
+    if table.X.shape[0] == 0:
+        raise DataFormatError("there are no rows: the file is empty, or has comments only.", file=title(path))
+    if model is not None:
+        _tell(table, options, model, title(path))
+        if table.index_base is not None and table.X.shape[1] < model.n_features:
+            table.X.resize(table.X.shape[0], model.n_features)
     return replace(table, y=_as_in_file(table.y), qid=None if options.no_qid else table.qid)
 
 
+def _read(file: Path, options: DataOptions, model: Trained | None, with_queries: bool) -> Table:
+    name = file.name.lower()
+    label: Any = options.label
+    if label is not None and name.endswith(".npy"):
+        try:
+            label = int(label)
+        except ValueError:
+            raise SoftmarginError(f"--label {label}: the columns of {file} have numbers, not names.") from None
+    is_text = not name.endswith((*COLUMN_FILES, ".npy", ".npz"))
+    n_features, feature_names = options.n_features, None
+    zero_based = "auto" if options.index_base == "auto" else options.index_base == "0"
+    if model is not None:
+        n_features, feature_names = None if is_text else model.n_features, model.feature_names
+        if options.index_base == "auto" and model.index_base is not None:
+            zero_based = model.index_base == 0
+    return load_table(
+        file,
+        label=label,
+        dtype=options.dtype if is_text else None,
+        n_features=n_features,
+        zero_based=zero_based,
+        n_jobs=options.n_jobs,
+        query_id=with_queries and _has_queries(file, options, feature_names),
+        feature_names=feature_names,
+    )
+
+
+def _tell(table: Table, options: DataOptions, model: Trained, name: str) -> None:
+    """Say what had to be assumed so that the features of the file are those of the model; refuse what cannot be."""
+    if table.left_out:
+        note(f"{name}: columns that are no features of the model were left out: {shown(list(table.left_out))}.")
+    if table.feature_names is not None and model.feature_names is None:
+        note(f"{name}: the model does not know the names of its features; the columns are taken in their order.")
+    elif table.feature_names is None and model.feature_names is not None:
+        note(
+            f"{name} has no names for its features; they are taken in the model's order: {shown(model.feature_names)}."
+        )
+    if table.index_base is None:
+        return
+    if options.index_base == "auto" and model.index_base is None and table.index_base == 0:
+        note(f"{name}: index 0 occurs, so features are counted from 0. If they are not, say --index-base 1.")
+    n_found = table.X.shape[1]
+    if n_found <= model.n_features:
+        return
+    last = model.n_features - 1 + table.index_base
+    if not model.unseen:
+        raise DataFormatError(
+            f"index {n_found - 1 + table.index_base} occurs, but the model was trained on features up to {last}. Is "
+            "this another file, or does it count from another number (--index-base)?",
+            file=name,
+        )
+    beyond = np.flatnonzero(table.X.indices >= model.n_features)
+    n_rows = np.unique(np.searchsorted(table.X.indptr, beyond, "right")).size
+    share = f"{n_rows:,} of {table.X.shape[0]:,} rows"
+    note(f"{name}: features beyond {last}, which training never saw, occur in {share}: {model.unseen}.")
+
+
 def read_labelled(
-    path: Path, options: DataOptions, n_features: int | None = None, *, with_queries: bool = False
+    path: Path, options: DataOptions, model: Trained | None = None, *, with_queries: bool = False
 ) -> Labelled:
-    table = read(path, options, n_features, with_queries=with_queries)
+    table = read(path, options, model, with_queries=with_queries)
     if table.y is None:
-        raise SoftmarginError(f"{path} has no labels: name their column with --label.")
-    return Labelled(table.X, table.y, table.qid)
+        raise SoftmarginError(f"{title(path)} has no labels: name their column with --label.")
+    return Labelled(table.X, table.y, table.qid, table.feature_names, table.index_base)
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """What scikit-learn's checks of X and y find is told with the name of the file, in one sentence."""
+def naming(path: Path, rows: Labelled) -> Iterator[None]:
+    """What scikit-learn's checks of X and y find is told with the name of the file and the row, in one sentence."""
     try:
         yield
     except SoftmarginError:
         raise
     except ValueError as error:
-        raise DataFormatError(str(error).splitlines()[0], file=str(path)) from None
+        message = str(error).splitlines()[0]
+        if message.startswith("Input X contains"):
+            message = f"row {_first_bad_row(rows.X) + 1} has values that are not finite (nan or inf)."
+        elif message.startswith("Input y contains"):
+            message = f"row {int(np.argmin(np.isfinite(rows.y))) + 1} has a label that is not finite (nan or inf)."
+        raise DataFormatError(message, file=title(path)) from None
+
+
+def _first_bad_row(X: Any) -> int:
+    """The first row with a value that is no finite number, if there is one."""
+    if hasattr(X, "indptr"):
+        return int(np.searchsorted(X.indptr, np.argmin(np.isfinite(X.data)), "right")) - 1
+    return int(np.argmin(np.isfinite(X).all(axis=1)))
 
 
 def _as_in_file(y: np.ndarray | None) -> np.ndarray | None:
@@ -94,12 +193,12 @@ def _as_in_file(y: np.ndarray | None) -> np.ndarray | None:
     return y.astype(np.int64)
 
 
-def _has_queries(path: Path, options: DataOptions) -> bool:
+def _has_queries(path: Path, options: DataOptions, feature_names: tuple[str, ...] | None) -> bool:
     """Whether queries are to be read, if only to keep their column apart from the features."""
     name = path.name.lower()
     if name.endswith(COLUMN_FILES):
-        table = load_table(path, label=options.label, n_jobs=options.n_jobs)
-        return QUERY_NAME in (table.feature_names or ())
+        table = load_table(path, label=options.label, n_jobs=options.n_jobs, feature_names=feature_names)
+        return QUERY_NAME in (*(table.feature_names or ()), *table.left_out)
     if options.no_qid or name.endswith(".npy"):
         return False
     if name.endswith(".npz"):

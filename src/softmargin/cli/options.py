@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from softmargin.cli.wording import option
+
 SOLVERS = {
     "linear": ("auto", "ocas", "cpa", "pegasos", "sgd"),
     "kernel": ("auto", "block", "smo", "active_set", "ipm"),
@@ -36,12 +38,6 @@ PARAMETERS_OF = {
     "laplacian": ("gamma",),
     "poly": ("gamma", "degree", "coef0"),
     "sigmoid": ("gamma", "coef0"),
-}
-NAMES = {
-    "fit_intercept": "--no-intercept",
-    "intercept": "--penalised-intercept",
-    "random_state": "--seed",
-    "shrinking": "--no-shrinking",
 }
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -75,7 +71,7 @@ def kind_of(given: Mapping[str, Any]) -> str:
 def _refuse(given: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
     for name in given:
         if name in names:
-            raise typer.BadParameter(reason, param_hint=NAMES.get(name, "--" + name.replace("_", "-")))
+            raise typer.BadParameter(reason, param_hint=option(name))
 
 
 def goes_by_kkt(estimator: Any, certificate: Any) -> bool:

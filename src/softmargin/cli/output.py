@@ -5,11 +5,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
 
+from softmargin.cli.wording import in_options
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.text import printable
 
@@ -28,7 +30,7 @@ def reporting_errors(command: Callable[..., None]) -> Callable[..., None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except (SoftmarginError, OSError) as error:
-            fail(_sentence(error))
+            fail(in_options(sentence(error)))
         except MemoryError:
             fail("out of memory. Try --dtype float32, or fewer rows.")
         except KeyboardInterrupt:
@@ -37,31 +39,50 @@ def reporting_errors(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror is not None:
         return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
     return str(error)
 
 
 def fail(sentence: str) -> None:
-    typer.echo(f"softmargin: {printable(sentence)}", err=True)
+    with suppress(OSError):  # the terminal may be gone
+        typer.echo(f"softmargin: {printable(sentence)}", err=True)
     raise typer.Exit(1)
 
 
-def show(values: Mapping[str, Any], as_json: bool) -> None:
-    """Lines "name  value", or one JSON object; a mapping inside is shown indented."""
+def show(values: Mapping[str, Any], as_json: bool, *, apart: bool = False) -> None:
+    """Lines "name  value", or one JSON object; a mapping inside is shown indented.
+
+    `apart`: on the standard error, because the standard output carries the result itself.
+    """
     if as_json:
-        typer.echo(json.dumps(_plain(values), allow_nan=False))
+        typer.echo(json.dumps(_plain(values), allow_nan=False), err=apart)
         return
     lines = list(_lines(values, ""))
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
-        typer.echo(f"{name.ljust(width)}  {text}".rstrip())
+        typer.echo(f"{name.ljust(width)}  {text}".rstrip(), err=apart)
+
+
+@contextmanager
+def showing(activity: str) -> Iterator[None]:
+    """On a terminal, what the program is doing and for how long; it is gone afterwards."""
+    if not is_watched():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(activity, total=None)
+        yield
 
 
 def note(sentence: str) -> None:
     """For the person at the terminal; what scripts read goes to the standard output."""
-    typer.echo(printable(sentence), err=True)
+    typer.echo(printable(in_options(sentence)), err=True)
 
 
 def is_watched() -> bool:

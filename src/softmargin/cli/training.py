@@ -1,25 +1,31 @@
 """`softmargin train`."""
 
+import os
+import re
+import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
 
+from softmargin.cli import files, output
 from softmargin.cli import options as train_options
-from softmargin.cli import output
-from softmargin.cli.data import DataOptions, Labelled, naming, read_labelled
+from softmargin.cli.data import DataOptions, Labelled, Trained, naming, read_labelled
+from softmargin.cli.wording import option
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
+from softmargin.core.threads import StopHandler
 from softmargin.estimators.linear_svc import LinearSVC
 from softmargin.estimators.ordinal_svc import OrdinalSVC
 from softmargin.estimators.persistence import load
 from softmargin.estimators.rank_svm import RankSVM
 from softmargin.estimators.svc import SVC
 from softmargin.estimators.warnings import ConvergenceWarning
+from softmargin.io.tables import QUERY_NAME
 
 ESTIMATORS = {"linear": LinearSVC, "kernel": SVC, "rank": RankSVM, "ordinal": OrdinalSVC}
 # What may be changed when a stopped fit goes on; everything else is the model's.
@@ -31,50 +37,66 @@ AT_BOUND = 1e-9
 
 
 def train(
-    data: Path, model: Path, options: DataOptions, given: dict[str, Any], *, resume: bool, quiet: bool, as_json: bool
+    data: Path,
+    model: Path,
+    options: DataOptions,
+    given: dict[str, Any],
+    *,
+    resume: bool,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
+    to_stream = files.is_output_stream(model)
+    if to_stream and (resume or as_json):
+        what = "--resume goes on with the model in a file" if resume else "--json describes the model in a file"
+        raise typer.BadParameter(f"{what}: give MODEL a name.")
+    files.check_output(model, {"DATA": data}, force=force or resume, is_model=True)
     estimator = _resumed(model, given) if resume else ESTIMATORS[train_options.kind_of(given)]()
     for name in ("task", "no_qid"):  # no parameters of the estimator
         given.pop(name, None)
-    ranks = isinstance(estimator, RankSVM)
-    if not model.parent.is_dir():
-        raise SoftmarginError(f"{model.parent} is not a folder: the model could not be written there.")
-    n_features = estimator.n_features_in_ if resume else None
-    rows = read_labelled(data, options, n_features, with_queries=ranks)
-    if ranks and rows.qid is None and not (options.no_qid or quiet or as_json):
-        output.note(f"{data} has no qid: all rows are one query.")
-    if not quiet and not isinstance(estimator, SVC):
-        _tell_width(rows.X, data)
+    rows = _rows_for(estimator, data, options, resume=resume, is_told=not (quiet or as_json))
+    if resume:
+        _check_same_data(estimator, rows, data, model, force=force)
     if "class_weight" in given:
-        given["class_weight"] = _class_weight(given["class_weight"], rows.y)
+        given["class_weight"] = class_weights(given["class_weight"], rows.y)
     if "classes" in given:
         given["classes"] = _ordered_labels(given["classes"], rows.y)
     if resume:
         _check_unchanged(estimator, given)
     estimator.set_params(**given, verbose=int(output.is_watched() and not quiet and not as_json))
-    try:
-        with naming(data), _warnings_as_notes(as_json):
-            estimator.fit(rows.X, rows.y, **({"qid": rows.qid} if ranks else {}))
-    except KeyboardInterrupt:
-        if getattr(estimator, "status_", None) is not Status.INTERRUPTED:
-            raise
-    estimator.set_params(verbose=0, warm_start=False)
-    done = estimator.status_.reached_goal
-    estimator.save(model, include_training_state=not done)
+    handler = StopHandler(_tell_patience)
+    with handler.installed():
+        seconds = _fit(estimator, rows, data, as_json)
+        handler.is_stopping = True  # what was found is saved first, whatever happens
+        _describe_origin(estimator, rows)
+        done = estimator.status_.reached_goal
+        if not done:
+            estimator.data_digest_ = rows.digest()
+        files.save(model, lambda path: estimator.save(path, include_training_state=not done))
     if as_json or not quiet:
-        output.show(_summary(estimator, rows, model), as_json)
+        output.show(_summary(estimator, rows, model, seconds), as_json, apart=to_stream)
     if not done and not as_json:
-        spent = estimator.status_ is Status.BUDGET
-        further = (
-            "--solver ocas gets to the optimum." if spent else "The same command with --resume goes on from there."
-        )
-        certificate = estimator.certificate_
-        proven = f"with what is proven: a relative gap of {certificate.relative_gap:.2g}"
-        if train_options.goes_by_kkt(estimator, certificate):
-            proven = f"with a KKT violation of {certificate.kkt_violation:.2g}"
-        output.note(f"{estimator.status_} The model was saved to {model} {proven}. {further}")
+        output.note(_stopped_early(estimator, model))
     if not done:
         raise typer.Exit(output.STOPPED_EARLY)
+
+
+def _rows_for(estimator: Any, data: Path, options: DataOptions, *, resume: bool, is_told: bool) -> Labelled:
+    """What is learned from, with the features of the model if it goes on."""
+    ranks = isinstance(estimator, RankSVM)
+    trained = None
+    if resume:
+        names, index_base = (vars(estimator).pop(name, None) for name in ("feature_names_in_", "index_base_"))
+        trained = Trained.of(estimator.n_features_in_, names, index_base)
+    rows = read_labelled(data, options, trained, with_queries=ranks)
+    if is_told and ranks and rows.qid is None and not options.no_qid:
+        output.note(f"{files.title(data)} has no qid: all rows are one query.")
+    if is_told and not ranks and QUERY_NAME in (rows.feature_names or ()):
+        output.note(f"{files.title(data)}: the column {QUERY_NAME!r} is a feature here; --task rank makes it queries.")
+    if is_told and not isinstance(estimator, SVC):
+        _tell_width(rows.X, data)
+    return rows
 
 
 def _tell_width(X: Any, data: Path) -> None:
@@ -82,9 +104,49 @@ def _tell_width(X: Any, data: Path) -> None:
     n_cols = X.shape[1]
     if n_cols > MANY_FEATURES and n_cols > EMPTY_FACTOR * (n_values := getattr(X, "nnz", X.size)):
         output.note(
-            f"{data}: the largest index makes {n_cols} features of {n_values} values. The model has a weight for each "
-            f"of them, and its file {8 * n_cols / 2**30:.1f} GiB. If that index is a mistake, stop with Ctrl-C."
+            f"{files.title(data)}: the largest index makes {n_cols} features of {n_values} values. The model has a "
+            f"weight for each of them, and its file {8 * n_cols / 2**30:.1f} GiB. If that index is a mistake, stop with "
+            "Ctrl-C."
         )
+
+
+def _fit(estimator: Any, rows: Labelled, data: Path, as_json: bool) -> float:
+    """Train, and return the seconds on the wall. After an interrupt there is a model if the solver had begun."""
+    began = time.perf_counter()
+    earlier = getattr(estimator, "trace_", None)
+    try:
+        with naming(data, rows), _warnings_as_notes(as_json):
+            estimator.fit(rows.X, rows.y, **({} if rows.qid is None else {"qid": rows.qid}))
+    except KeyboardInterrupt:
+        if getattr(estimator, "trace_", None) is earlier:
+            raise
+    return time.perf_counter() - began
+
+
+def _tell_patience() -> None:
+    """Answers a signal, which may come while anything is being written: no stream is used."""
+    with suppress(OSError):
+        os.write(2, b"\nStopping: the model so far is judged and saved. Ctrl-\\ ends at once, without it.\n")
+
+
+def _describe_origin(estimator: Any, rows: Labelled) -> None:
+    """What later commands need to know of the file: which feature is which."""
+    estimator.set_params(verbose=0, warm_start=False)
+    if rows.feature_names is not None:
+        estimator.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+    if rows.index_base is not None:
+        estimator.index_base_ = rows.index_base
+
+
+def _stopped_early(estimator: Any, model: Path) -> str:
+    certificate = estimator.certificate_
+    proven = f"with what is proven: a relative gap of {certificate.relative_gap:.2g}"
+    if train_options.goes_by_kkt(estimator, certificate):
+        proven = f"with a KKT violation of {certificate.kkt_violation:.2g}"
+    where = "was written" if files.is_output_stream(model) else f"was saved to {model}"
+    spent = estimator.status_ is Status.BUDGET
+    further = "--solver ocas gets to the optimum." if spent else "The same command with --resume goes on from there."
+    return f"{estimator.status_} The model {where} {proven}. {further}"
 
 
 @contextmanager
@@ -118,26 +180,52 @@ def _check_unchanged(estimator: Any, given: dict[str, Any]) -> None:
     for name in given.keys() - set(LIMITS):
         own = getattr(estimator, name)
         if given[name] != own:
-            raise SoftmarginError(f"--resume goes on with the model's own {name}, {own!r}: leave the other out.")
+            raise SoftmarginError(
+                f"--resume goes on with the model's own {option(name)}, {own!r}: leave the other out."
+            )
 
 
-def _class_weight(text: str, y: np.ndarray) -> Any:
+def _check_same_data(estimator: Any, rows: Labelled, data: Path, model: Path, *, force: bool) -> None:
+    """A fit goes on exactly where it was stopped on the same rows only; on others it can begin from its weights."""
+    digest = vars(estimator).pop("data_digest_", None)
+    if digest is None:
+        output.note(
+            f"{model} does not say which rows it was trained on. If {files.title(data)} has others, the fit begins "
+            "anew, from the weights of the model."
+        )
+    elif digest != rows.digest():
+        message = (
+            f"{files.title(data)} does not hold the rows and labels that {model} was stopped on, in the same order"
+        )
+        if not force:
+            raise SoftmarginError(
+                f"{message}: name that file, or train on these rows with --force, which begins from the weights of "
+                "the model and replaces it."
+            )
+        output.note(f"{message}: the fit begins anew, from the weights of the model.")
+
+
+def class_weights(text: str, y: np.ndarray) -> Any:
+    """ "balanced", or weights as they are usually written: 1=2,-1=0.5 or 1:2 -1:0.5 or {1: 2, -1: 0.5}."""
     if text == "balanced":
         return text
     labels = {str(label): label for label in np.unique(y).tolist()}
     weights = {}
-    for part in text.split(","):
-        name, _, weight = part.rpartition("=")
-        name = name.strip().removeprefix("+")
+    joined = re.sub(r"\s*([=:])\s*", r"\1", text.strip().removeprefix("{").removesuffix("}"))
+    for part in filter(None, re.split(r"[,;\s]+", joined)):
+        name, separator, weight = re.fullmatch(r"(.*?)(?:([=:])([^=:]*))?", part).groups(default="")  # type: ignore[union-attr]
+        name = name.strip("'\"").removeprefix("+")
+        usage = "Write LABEL=WEIGHT,LABEL=WEIGHT,... or balanced."
+        if not separator:
+            raise SoftmarginError(f"--class-weight {text}: {part!r} has no weight. {usage}")
         if name not in labels:
-            known = " ".join(labels)
             raise SoftmarginError(
-                f'--class-weight {text}: {name!r} is no label of the data ({known}). Use "balanced" or LABEL=WEIGHT,...'
+                f"--class-weight {text}: {name!r} is no label of the data ({' '.join(labels)}). {usage}"
             )
         try:
             weights[labels[name]] = float(weight)
         except ValueError:
-            raise SoftmarginError(f"--class-weight {text}: {weight!r} is not a number.") from None
+            raise SoftmarginError(f"--class-weight {text}: {weight!r} is not a number. {usage}") from None
     return weights
 
 
@@ -150,17 +238,17 @@ def _ordered_labels(text: str, y: np.ndarray) -> list:
         raise SoftmarginError(f"--classes {text}: the labels of the data are numbers, such as {y[0]}.") from None
 
 
-def _summary(estimator: Any, rows: Labelled, model: Path) -> dict[str, Any]:
+def _summary(estimator: Any, rows: Labelled, model: Path, seconds: float) -> dict[str, Any]:
     certificate = estimator.certificate_
     is_kernel = isinstance(estimator, SVC)
     return {
-        "model": str(model),
+        **({} if files.is_output_stream(model) else {"model": str(model)}),
         "status": estimator.status_.name,
         "rows": rows.X.shape[0],
         "features": rows.X.shape[1],
         **_targets(estimator, rows),
         **(_kernel_summary(estimator) if is_kernel else {"iterations": estimator.n_iter_}),
-        "seconds": estimator.seconds_["total"],
+        "seconds": seconds,
         "primal": certificate.primal,
         "dual": certificate.dual,
         "relative_gap": certificate.relative_gap,

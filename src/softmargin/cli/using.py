@@ -11,36 +11,34 @@ from typing import Any
 import numpy as np
 import typer
 
-from softmargin.cli import output
-from softmargin.cli.data import DataOptions, naming, read, read_labelled
+from softmargin.cli import files, output
+from softmargin.cli.data import DataOptions, Trained, naming, read, read_labelled
 from softmargin.cli.options import goes_by_kkt
 from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
 from softmargin.core.text import printable
 from softmargin.estimators.record_scoring import Predictor, predictor_of
-from softmargin.io.atomic import replacing
 from softmargin.io.model_file import read_model
 from softmargin.io.record import ModelRecord, Named
 
+SHOWN_NAMES = 20  # of the features, to people
 
-def predict(model: Path, data: Path, out: Path | None, options: DataOptions, *, scores: bool, as_json: bool) -> None:
-    if as_json and out is None:
+
+def predict(
+    model: Path, data: Path, out: Path, options: DataOptions, *, scores: bool, force: bool, as_json: bool
+) -> None:
+    if as_json and files.is_output_stream(out):
         raise typer.BadParameter("--json describes the predictions, which then go to a file: give OUT.")
-    predictor = _predictor(model)
+    files.check_output(out, {"MODEL": model, "DATA": data}, force=force, is_model=False)
+    predictor, trained = _predictor(model, data)
     ranks = predictor.classes is None
-    table = read(data, options, predictor.n_features, with_queries=ranks)
-    found = _scores(predictor, table.X, data, options)
+    table = read(data, options, trained, with_queries=ranks)
+    with output.showing("predicting"):
+        found = _scores(predictor, table.X, data, options)
     predicted = found if ranks else predictor.labels(found)
-    text = (
-        _score_lines(found)
-        if scores or ranks
-        else "".join(f"{printable(str(label))}\n" for label in predicted.tolist())
-    )
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        with replacing(out) as file:
-            file.write(text.encode())
-    summary: dict[str, Any] = {"rows": len(predicted), "predictions": None if out is None else str(out)}
+    lines = (f"{printable(str(label))}\n" for label in predicted.tolist())
+    text = _score_lines(found) if scores or ranks else "".join(lines)
+    files.write(out, lambda file: file.write(text.encode()))
+    summary: dict[str, Any] = {"rows": len(predicted), "predictions": str(out)}
     if predictor.classes is not None and table.y is not None and np.isin(table.y, predictor.classes).any():
         correct = int(np.count_nonzero(predicted == table.y))
         summary |= {"correct": correct, "accuracy": correct / len(predicted)}
@@ -50,19 +48,32 @@ def predict(model: Path, data: Path, out: Path | None, options: DataOptions, *, 
         output.show(summary, as_json)
 
 
-def _predictor(model: Path) -> Predictor:
-    record = read_model(model)
+def _predictor(model: Path, data: Path) -> tuple[Predictor, Trained]:
+    """What predicts, and what it expects of the data."""
+    check_inputs(model, data)
+    with files.readable(model) as file:
+        record = read_model(file)
     try:
-        return predictor_of(record)
+        predictor = predictor_of(record)
+        names, index_base = record.arrays.get("feature_names_in_"), record.values.get("index_base_")
+        return predictor, Trained.of(predictor.n_features, names, index_base, predictor.unseen)
     except SoftmarginError as error:
-        raise ModelFileError(f"{model}: {error}") from None
+        raise ModelFileError(f"{files.title(model)}: {error}") from None
+
+
+def check_inputs(model: Path, data: Path) -> None:
+    if str(model) in files.STANDARD_INPUT and str(data) in files.STANDARD_INPUT:
+        raise typer.BadParameter("MODEL and DATA cannot both come from the standard input.")
 
 
 def _scores(predictor: Predictor, X: Any, data: Path, options: DataOptions) -> np.ndarray:
     scores = predictor.scores(X, options.n_jobs)
     bad = ~np.isfinite(scores if scores.ndim == 1 else scores.sum(axis=1))
     if bad.any():
-        raise DataFormatError(f"row {int(np.argmax(bad)) + 1} has values that are not finite.", file=str(data))
+        row = int(np.argmax(bad)) + 1
+        raise DataFormatError(
+            f"row {row} has values that are not finite, or too large to be scored.", file=files.title(data)
+        )
     return scores
 
 
@@ -72,11 +83,13 @@ def _score_lines(scores: np.ndarray) -> str:
 
 
 def info(model: Path, *, as_json: bool) -> None:
-    record = read_model(model)
-    output.show(_described(record, model), as_json)
+    with files.readable(model) as file:
+        record = read_model(file)
+        n_bytes = file.stat().st_size
+    output.show(_described(record, n_bytes, as_json), as_json)
 
 
-def _described(record: ModelRecord, model: Path) -> dict[str, Any]:
+def _described(record: ModelRecord, n_bytes: int, as_json: bool) -> dict[str, Any]:
     classes, thresholds = (record.arrays.get(name) for name in ("classes_", "thresholds_"))
     known = {
         "estimator": record.kind,
@@ -84,13 +97,25 @@ def _described(record: ModelRecord, model: Path) -> dict[str, Any]:
         "solver": _solver_of(record),
         "classes": None if classes is None else classes.tolist(),
         "thresholds": None if thresholds is None else thresholds.tolist(),
+        **_features_described(record, as_json),
         **(_kernel_described(record) if record.kind == "SVC" else _linear_described(record)),
         **_certificates(record),
         "can_be_resumed": any(name.startswith("state.") for name in record.arrays),
-        "bytes": model.stat().st_size,
+        "bytes": n_bytes,
         "versions": record.versions,
     }
     return {name: value for name, value in known.items() if value is not None}
+
+
+def _features_described(record: ModelRecord, in_full: bool) -> dict[str, Any]:
+    found = record.arrays.get("feature_names_in_")
+    names = None if found is None else found.tolist()
+    if names is not None and not in_full and len(names) > SHOWN_NAMES:
+        names = [*names[:SHOWN_NAMES], "..."]
+    return {
+        "feature_names": names,
+        "index_base": record.values.get("index_base_"),
+    }
 
 
 def _linear_described(record: ModelRecord) -> dict[str, Any]:
@@ -149,17 +174,24 @@ def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, a
     from softmargin.estimators.certify import certify as judged
     from softmargin.estimators.persistence import load
 
-    estimator = load(model)
-    if C is not None:
-        if hasattr(estimator, "status_"):
-            raise SoftmarginError(f"{model} was trained with C={estimator.C:g}: leave -C out.")
-        estimator.set_params(C=C)
-    estimator.set_params(n_jobs=options.n_jobs)
+    check_inputs(model, data)
+    with files.readable(model) as file:
+        estimator = load(file)
+    is_ours = hasattr(estimator, "status_")
+    if is_ours and C is not None:
+        raise SoftmarginError(f"{files.title(model)} was trained with -C {estimator.C:g}: leave -C out.")
+    if not is_ours and C is None:
+        raise SoftmarginError(
+            f"{files.title(model)} does not say which C it was trained with, on which the certificate depends: give -C."
+        )
+    estimator.set_params(n_jobs=options.n_jobs, **({} if C is None else {"C": C}))
     ranks = not hasattr(estimator, "classes_")
     _check_queries(options, ranks)
-    X, y, qid = read_labelled(data, options, estimator.n_features_in_, with_queries=ranks)
-    with naming(data):
-        certificate = judged(estimator, X, y, qid=qid)
+    names, index_base = (vars(estimator).pop(name, None) for name in ("feature_names_in_", "index_base_"))
+    trained = Trained.of(estimator.n_features_in_, names, index_base)
+    rows = read_labelled(data, options, trained, with_queries=ranks)
+    with naming(data, rows), output.showing("judging"):
+        certificate = judged(estimator, rows.X, rows.y, qid=rows.qid)
     output.show(
         {
             "primal": certificate.primal,
@@ -174,17 +206,35 @@ def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, a
     by_kkt = goes_by_kkt(estimator, certificate)
     reached = certificate.kkt_violation if by_kkt else certificate.relative_gap
     if not (math.isfinite(certificate.primal) and reached <= estimator.tol):
+        if is_ours and (reason := _why_worse(estimator.certificate_, certificate)):
+            output.note(f"{files.title(data)}: {reason}")
         raise typer.Exit(output.STOPPED_EARLY)
+
+
+def _why_worse(before: Any, now: Any) -> str:
+    """What a certificate that is not the one of the fit says about the data. The value does not depend on the order of
+    rows, but the bound needs each row's own dual variable.
+    """
+    slack = 1e-6 * abs(before.primal)
+    if not abs(now.primal - before.primal) <= slack:
+        return (
+            f"on these rows the objective is {now.primal:.10g}, in training it was {before.primal:.10g}. These are "
+            "other rows, labels or queries than those the model was trained on."
+        )
+    if not now.dual >= before.dual - slack:
+        return "the objective is that of training, but the bound is not: the same rows, but in another order."
+    return ""
 
 
 def evaluate(model: Path, data: Path, options: DataOptions, *, k: int, as_json: bool) -> None:
     from softmargin.estimators.evaluate import measures, ordinal_measures, ranking_measures
 
-    predictor = _predictor(model)
+    predictor, trained = _predictor(model, data)
     classes = predictor.classes
     _check_queries(options, classes is None)
-    rows = read_labelled(data, options, predictor.n_features, with_queries=classes is None)
-    scores = _scores(predictor, rows.X, data, options)
+    rows = read_labelled(data, options, trained, with_queries=classes is None)
+    with output.showing("predicting"):
+        scores = _scores(predictor, rows.X, data, options)
     found: dict[str, Any] = {"rows": len(rows.y)}
     if classes is None:
         found |= {"queries": rows.n_queries} | ranking_measures(scores, rows.y, rows.qid, k)

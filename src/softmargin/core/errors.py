@@ -18,5 +18,9 @@ class ModelFileError(SoftmarginError):
     """A model file is damaged, of another format, or from a newer version."""
 
 
+class MissingPackageError(SoftmarginError, ImportError):
+    """Something needs a package that is not installed."""
+
+
 class Abandoned(Exception):
     """Raised between row blocks to give up the step in progress; the loop catches it."""

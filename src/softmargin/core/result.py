@@ -1,6 +1,8 @@
 """What a solve returns: the solution, how it ended, and the proof."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import fsum, inf, nan, nextafter
 from typing import Any
 
 import numpy as np
@@ -46,9 +48,10 @@ class DualStart:
 class Certificate:
     """Primal value, dual bound and the gap between them, computed from the data by the judge.
 
-    The optimum lies in [dual, primal]: `gap` bounds how far the primal value is above it. `relative_gap` is
-    gap / max(|primal|, 1e-12 C sum(s)). `kkt_violation` is LIBSVM's stopping quantity for the dual candidate; for
-    a ranking it is SVM-perf's.
+    The optimum and the real objective of the model, without any rounding, lie in [dual, primal]: `gap` bounds how far
+    the model is from optimal. `rounding` is the part of the gap that was added for rounding errors (nan if that was not
+    recorded). `relative_gap` is gap / max(|primal|, 1e-12 C sum(s)). `kkt_violation` is LIBSVM's stopping quantity for
+    the dual candidate; for a ranking it is SVM-perf's.
     """
 
     primal: float
@@ -56,6 +59,7 @@ class Certificate:
     gap: float
     relative_gap: float
     kkt_violation: float
+    rounding: float = nan
 
     def __str__(self) -> str:
         return (
@@ -69,12 +73,21 @@ class Certificate:
         if len(parts) == 1:
             return parts[0]
         return Certificate(
-            primal=float(sum(part.primal for part in parts)),
-            dual=float(sum(part.dual for part in parts)),
-            gap=float(sum(part.gap for part in parts)),
+            primal=nextafter(_sum(part.primal for part in parts), inf),
+            dual=nextafter(_sum(part.dual for part in parts), -inf),
+            gap=nextafter(_sum(part.gap for part in parts), inf),
             relative_gap=max(part.relative_gap for part in parts),
             kkt_violation=max(part.kkt_violation for part in parts),
+            rounding=_sum(part.rounding for part in parts),
         )
+
+
+def _sum(numbers: Iterable[float]) -> float:
+    """Rounded once; infinite if it is too large, and nan if one of them is."""
+    try:
+        return fsum(numbers)
+    except OverflowError:
+        return inf
 
 
 @dataclass(frozen=True)

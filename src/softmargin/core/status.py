@@ -15,7 +15,7 @@ class Status(Enum):
     STOPPED = "A callback asked the fit to stop; the best solution so far was kept."
     BUDGET = "The solver's own budget of passes over the data was used up before tol."
     STALLED = "The solver can get no further in double precision; the gap is what it reached."
-    UNCONFIRMED = "The solver claimed the stop rule, but the judge did not confirm it."
+    UNCONFIRMED = "The judge cannot confirm the stop rule in double precision; the certificate is what is proven."
     STATIONARY = "The point is stationary; the problem is not convex, so there is no dual bound."
 
     def __str__(self) -> str:

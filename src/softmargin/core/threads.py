@@ -158,25 +158,74 @@ class Cancel:
 
     @contextmanager
     def on_interrupt(self) -> Iterator[None]:
-        """Inside, the first Ctrl-C sets the switch instead of raising; the second raises as usual.
+        """Inside, the first Ctrl-C sets the switch instead of raising; later ones go to the usual handler.
 
-        So no interrupt is raised inside compiled code, nor between the lines that store a result. Python delivers
-        signals to the main thread only; elsewhere, or where the user has a handler, nothing changes.
+        So no interrupt is raised inside compiled code, nor between the lines that store a result. The same holds for
+        other signals whose handler is Python's for Ctrl-C, or a `StopHandler`. Python delivers signals to the main
+        thread only; elsewhere, or where the user has a handler of another kind, nothing changes.
         """
-        usual = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is not threading.main_thread() or usual is not signal.default_int_handler:
+        if threading.current_thread() is not threading.main_thread():
             yield
             return
+        usual = {number: handler for number in STOP_SIGNALS if _stops(handler := signal.getsignal(number))}
+
+        def restore() -> None:
+            for number, handler in usual.items():
+                signal.signal(number, handler)
 
         def first(_number: int, _frame: Any) -> None:
-            signal.signal(signal.SIGINT, usual)
             self.set()
+            for handler in usual.values():
+                if isinstance(handler, StopHandler):
+                    handler.is_stopping = True
+            restore()
 
-        signal.signal(signal.SIGINT, first)
+        for number in usual:
+            signal.signal(number, first)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, usual)
+            restore()
+
+
+# What asks a program to stop: Ctrl-C, the system or a job queue, a terminal that was closed (not on Windows).
+STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class StopHandler:
+    """A signal handler for a program that must not lose its work: as Ctrl-C, but only until the program is stopping.
+
+    From then on (a fit was told to stop, or its result is being saved) signals are answered by `tell()` alone.
+    """
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+        self.is_stopping = False
+
+    def __call__(self, _number: int, _frame: Any) -> None:
+        if not self.is_stopping:
+            raise KeyboardInterrupt
+        self._tell()
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Handles the stop signals inside, except those that the user ignores (nohup, background jobs) or handles."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+        replaced = {n: old for n, old in handlers.items() if old in (signal.SIG_DFL, signal.default_int_handler)}
+        for number in replaced:
+            signal.signal(number, self)
+        try:
+            yield
+        finally:
+            for number, handler in replaced.items():
+                signal.signal(number, handler)
+
+
+def _stops(handler: Any) -> bool:
+    return handler is signal.default_int_handler or isinstance(handler, StopHandler)
 
 
 def thread_count(n_jobs: int | None) -> int:

@@ -35,6 +35,11 @@ def as_rows(X: Any, workers: Workers | None = None) -> Rows:
     return DenseRows(_compiled_view(array), workers)
 
 
+def as_array(values: Any) -> np.ndarray:
+    """Values that a user's function returned, sparse or not, as an array."""
+    return values.toarray() if sp.issparse(values) else np.asarray(values)
+
+
 def thinned(rows: Rows, workers: Workers | None = None) -> Rows:
     """Dense rows that are mostly zeros as sparse ones, with which products are faster; others as they are."""
     flat = rows.flat

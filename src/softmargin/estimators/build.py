@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -20,6 +20,8 @@ from softmargin.data.columns import Columns, Occupied
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.settings import Setting
+from softmargin.estimators.solver_kind import check_kind
+from softmargin.problems.base import RiskProblem, RowProblem
 from softmargin.solvers.base import Solver, run
 from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
@@ -39,6 +41,7 @@ _SOLVER_METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled"
 def linear_solver(solver: Any, random_state: Any = None) -> Solver:
     """A solver from its name, or a configured solver; one that draws at random without a seed is given one."""
     found = _named_solver(solver, LINEAR_SOLVERS)
+    check_kind(found, (RiskProblem, RowProblem), _shown(LINEAR_SOLVERS))
     if isinstance(found, SubgradientSolver) and found.seed is None and random_state is not None:
         return replace(found, seed=validation.seed(random_state))
     return found
@@ -47,15 +50,12 @@ def linear_solver(solver: Any, random_state: Any = None) -> Solver:
 def plane_solver(solver: Any) -> Solver:
     """A solver for risks that are no sum over rows, from its name, or a configured one."""
     found = _named_solver(solver, PLANE_SOLVERS)
-    if isinstance(found, SubgradientSolver):
-        raise SoftmarginError(
-            f"solver={solver!r} visits one row at a time, but this objective is no sum over rows: use 'ocas' or 'cpa'."
-        )
+    check_kind(found, (RiskProblem,), _shown(PLANE_SOLVERS))
     return found
 
 
 def _named_solver(solver: Any, choices: dict[str, Callable[[], Solver]]) -> Solver:
-    known = ", ".join(map(repr, choices))
+    known = _shown(choices)
     if isinstance(solver, str):
         if solver not in choices:
             raise SoftmarginError(f"solver={solver!r} is unknown: choose one of {known}, or give a solver object.")
@@ -65,6 +65,10 @@ def _named_solver(solver: Any, choices: dict[str, Callable[[], Solver]]) -> Solv
             f"solver={solver!r} is neither a name ({known}) nor a solver object such as softmargin.OCAS()."
         )
     return solver
+
+
+def _shown(choices: Iterable[str]) -> str:
+    return ", ".join(map(repr, choices))
 
 
 def solve_all(
@@ -115,7 +119,7 @@ def solve_all(
             limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / rounds)
         workers = Workers(max(1, n_threads // n_outer))
         problem = setting.problem(columns.inner, targets[k], workers)
-        judge = setting.judge(occupied.rows, targets[k], workers)
+        judge = setting.judge(occupied.rows, targets[k], workers, stop.tol)
         try:
             result = run(
                 solver,
@@ -154,7 +158,7 @@ def _check_memory(occupied: Occupied, n_tasks: int) -> None:
         n_used = occupied.n_cols if occupied.used is None else occupied.used.size
         raise SoftmarginError(
             f"the weights of {occupied.n_cols} features need {needed / 2**30:.1f} GiB, which is more than the memory "
-            f"that is left, and {n_used} of the features occur. Is the largest index a mistake? If not, number those "
+            f"that is left, and {n_used} of the features occur. Is the largest index a mistake? If not, number the "
             "features that occur."
         )
 

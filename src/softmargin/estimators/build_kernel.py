@@ -18,13 +18,15 @@ from softmargin.core.trace import Clock, Observer, Trace
 from softmargin.data.columns import Occupied
 from softmargin.data.convert import thinned
 from softmargin.data.rows import Rows
+from softmargin.estimators.solver_kind import check_kind
 from softmargin.estimators.validation import one_of
 from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
 from softmargin.kernels.functions import Custom, Kernel
-from softmargin.kernels.matrix import DirectRows, KernelRows
+from softmargin.kernels.matrix import DirectRows, KernelRows, largest_exponent
 from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.kernels.segments import PairRows, Segments
-from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.base import DualQP
+from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.active_set.active_set import ActiveSet
 from softmargin.solvers.base import MAX_DISPUTES, Solver, run
@@ -136,7 +138,8 @@ class KernelSetting:
         if self.kernel is None or isinstance(self.kernel, Custom):
             return False
         largest = float(np.abs(self.kernel.diagonal(rows)).max(initial=0.0))
-        return _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]
+        is_normal = _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]
+        return is_normal and largest_exponent(self.kernel, rows) < _SINGLE_RANGE[1]
 
     def dtypes(self, rows: Rows, pairs: Sequence[Pair], tol: float) -> list[Any]:
         """What kernel values are kept in, and what instead where that turns out to be too coarse."""
@@ -175,6 +178,8 @@ def _by_class(pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
 def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) -> Callable[[RowStore], Solver]:
     """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
     one_of(working_set, "working_set", ("auto", *RULES))
+    if hasattr(solver, "problem_type"):
+        check_kind(solver, (DualQP,), ", ".join(map(repr, KERNEL_SOLVERS)))
     if needs_convex(solver):
         if working_set != "auto":
             raise SoftmarginError(
@@ -234,6 +239,7 @@ class Staged:
 
     active: ActiveSet
     blocks: BlockSMO
+    problem_type: ClassVar[type] = DualQP
     state_type: ClassVar[type] = DualState
 
     @property
@@ -338,7 +344,7 @@ def solve_pairs(
                 choose(store),
                 problem,
                 limit,
-                KernelJudge(store, pair.signed_weights, setting.C, is_convex),
+                KernelJudge(store, pair.signed_weights, setting.C, is_convex, stop.tol),
                 start=start,
                 observers=observers(k, problem),
                 workers=workers,
@@ -379,7 +385,7 @@ def without_opponent(pair: Pair) -> Result:
     nothing = np.zeros(pair.index.size)
     counts = DualState(nothing, nothing).counts()
     seconds = {"total": 0.0, "judge": 0.0, "compile": 0.0}
-    certificate = Certificate(0.0, 0.0, 0.0, 0.0, 0.0)
+    certificate = Certificate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     return Result(Solution(np.empty(0), b, nothing), Status.OPTIMAL, certificate, counts, Trace(), None, seconds)
 
 

@@ -27,7 +27,7 @@ from softmargin.estimators.svc import SVC, dual_variables
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precomputed import PrecomputedRows
-from softmargin.problems.certificate import KernelJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.ordinal import OrdinalSolution
 from softmargin.problems.ranking import Witness
 from softmargin.solvers.cutting_plane.state import PlaneState
@@ -105,7 +105,7 @@ def _certify_linear(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certi
         rows = as_rows(X, workers)
         alphas = _dual_vectors(estimator, setting, rows, targets)
         parts = [
-            setting.judge(rows, v, workers)(Solution(w, float(b), alpha))
+            setting.judge(rows, v, workers, WITNESS_TOL)(Solution(w, float(b), alpha))
             for v, w, b, alpha in zip(targets, coef, intercepts, alphas, strict=True)
         ]
     return Certificate.combine(parts)
@@ -163,7 +163,7 @@ def _certify_score(
 ) -> Certificate:
     with one_blas_thread():
         rows = as_rows(X, Workers(1))
-        judge = setting.judge(rows, target, Workers(1))
+        judge = setting.judge(rows, target, Workers(1), WITNESS_TOL)
         if isinstance(setting, RankSetting):
             model = _with_planes(estimator, setting, target, rows)
         else:
@@ -221,7 +221,7 @@ def _certify_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certi
             rows = as_rows(X, workers)
             if is_precomputed:
                 validation.kernel_matrix(rows.native())
-            model.support_ = _support_rows(estimator, rows, codes, base)
+            model.support_ = _support_rows(estimator, model.dual_coef_, rows, codes, base)
             pairs = pairs_of(codes, classes.size, weights)
             setting = KernelSetting(float(estimator.C), kernel_of(model))
             is_convex = setting.looks_convex(rows)
@@ -255,7 +255,9 @@ def _plain_model(estimator: Any) -> SimpleNamespace:
     )
 
 
-def _support_rows(estimator: Any, rows: Rows, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _support_rows(
+    estimator: Any, coefficients: np.ndarray, rows: Rows, codes: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
     """Where the support vectors stand among the rows."""
     found, owners = estimator.support_, np.repeat(np.arange(estimator.n_support_.size), estimator.n_support_)
     vectors = as_rows(estimator.support_vectors_)  # none if the kernel is precomputed
@@ -267,12 +269,15 @@ def _support_rows(estimator: Any, rows: Rows, codes: np.ndarray, weights: np.nda
             f"the model was trained on {n_trained} rows, but X has {rows.n_rows}: certify a model on the rows it was "
             "trained on, in the same order."
         )
+    orders = [owners]
+    if len(coefficients) == 1:  # scikit-learn-intelex keeps the order of X, and signs tell two classes apart
+        orders.append(coefficients[0] > 0)
     candidates = [found]
     kept = np.flatnonzero(weights)
     if vectors.n_rows and found.max(initial=-1) < kept.size:
         candidates.append(kept[found])  # LIBSVM within scikit-learn counts without the rows of weight zero
     for index in candidates:
-        same_classes = np.array_equal(codes[index], owners)
+        same_classes = any(np.array_equal(codes[index], expected) for expected in orders)
         if same_classes and (not vectors.n_rows or _are_same(rows.take(index), vectors)):
             return index
     raise SoftmarginError(
@@ -322,4 +327,4 @@ def _judge(setting: KernelSetting, rows: Rows, pair: Pair, workers: Workers, *, 
     else:
         source = DirectRows(rows.take(pair.index), setting.kernel, np.float64, workers)
     two_rows = 2.0 * source.n * source.dtype.itemsize
-    return KernelJudge(CachedRows(source, two_rows, workers), pair.signed_weights, setting.C, is_convex)
+    return KernelJudge(CachedRows(source, two_rows, workers), pair.signed_weights, setting.C, is_convex, WITNESS_TOL)

@@ -5,24 +5,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from softmargin.core.progress import ProgressLine
+from softmargin.core.progress import Part, Progress
 from softmargin.core.result import Certificate, Result
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.text import printable
 from softmargin.core.threads import Cancel, Workers, one_blas_thread
 from softmargin.estimators.warnings import ConvergenceWarning
+from softmargin.io.record import ORIGIN
 
 
-def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[ProgressLine]:
-    """A line for each sub-problem, if they are wanted; labels in their titles may hold anything."""
+def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[Part]:
+    """An observer for each sub-problem, of one display, if it is wanted; labels in the titles may hold anything."""
     titles = [printable(title) for title in titles]
     goal = stop.tol if stop.rule == "relative_gap" else None
-    return [ProgressLine(title, goal, alone=len(titles) == 1) for title in titles] if verbose else []
+    return Progress(titles, goal).parts if verbose else []
 
 
 @contextmanager
-def fitting(n_threads: int, lines: Sequence[ProgressLine]) -> Iterator[tuple[Cancel, Workers]]:
+def fitting(n_threads: int, lines: Sequence[Part]) -> Iterator[tuple[Cancel, Workers]]:
     """Interrupts are caught, BLAS has one thread, and whatever happens the terminal is left as it was."""
     cancel = Cancel()
     with ExitStack() as stack:
@@ -36,7 +37,9 @@ def fitting(n_threads: int, lines: Sequence[ProgressLine]) -> Iterator[tuple[Can
 
 
 def keep_outcome(estimator: Any, results: Sequence[Result]) -> None:
-    """How it ended, with which proof, over all sub-problems."""
+    """How it ended, with which proof, over all sub-problems; from which file an earlier fit came is forgotten."""
+    for name in ORIGIN:
+        vars(estimator).pop(name, None)
     estimator.certificates_ = [result.certificate for result in results]
     estimator.certificate_ = Certificate.combine(estimator.certificates_)
     estimator.status_ = Status.worst(result.status for result in results)
@@ -57,18 +60,22 @@ def warn_unless_done(estimator: Any, stop: Stop, stacklevel: int) -> None:
     """Once, with what was reached, what it bounds, and what to change; `stacklevel` is the caller's."""
     if estimator.status_.reached_goal or estimator.status_ is Status.STOPPED:
         return
-    remedy = {
+    limits = {
         Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
         Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
         Status.BUDGET: "use solver='ocas', which is exact, or give the solver more passes (softmargin.SGD(epochs=100))",
-        Status.STALLED: "raise tol, scale the features, or lower C",
-        Status.UNCONFIRMED: "raise tol, scale the features, or lower C",
-    }[estimator.status_]
-    message = (
-        f"{estimator.status_} {_reached(estimator.certificate_, stop)} To get closer, {remedy}; warm_start=True and "
-        "another fit continue from here. Features on similar scales (StandardScaler, MaxAbsScaler) need fewer "
-        "iterations."
-    )
+    }
+    if estimator.status_ in limits:
+        advice = (
+            f"To get closer, {limits[estimator.status_]}; warm_start=True and another fit continue from here. Features "
+            "on similar scales (StandardScaler, MaxAbsScaler) need fewer iterations."
+        )
+    else:
+        advice = (
+            "Rounding in double precision allows no more: accept this by a larger tol, scale the features "
+            "(StandardScaler, MaxAbsScaler), or lower C."
+        )
+    message = f"{estimator.status_} {_reached(estimator.certificate_, stop)} {advice}"
     warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 

@@ -12,7 +12,11 @@ from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.kernel_scoring import named_kernel
 from softmargin.kernels.functions import Custom, Kernel, Linear
+from softmargin.kernels.matrix import largest_exponent
 
+# Squares of rows times gamma, up to which distances of rows are sure to be finite numbers.
+_LARGEST_EXPONENT = 1e300
+_LEAST_VARIANCE = 1e-300
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
 
 
@@ -34,9 +38,10 @@ def _in_range(kernel: Kernel | None, rows: Rows) -> Kernel | None:
     """The same kernel, if its values on these rows are numbers."""
     if kernel is None or isinstance(kernel, Custom):
         return kernel
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         largest = float(np.abs(kernel.diagonal(rows)).max(initial=0.0))
-    if not math.isfinite(largest):
+        reach = largest_exponent(kernel, rows)
+    if not math.isfinite(largest) or not reach < _LARGEST_EXPONENT:
         raise SoftmarginError(
             f"values of the kernel {kernel.name!r} overflow on these rows: scale the features, for example with "
             "StandardScaler, or lower gamma or degree."
@@ -62,6 +67,11 @@ def _gamma(gamma: Any, rows: Rows, weights: np.ndarray) -> float:
             raise SoftmarginError(
                 "gamma='scale' needs the variance of X, which overflows: scale the features, for example with "
                 "StandardScaler."
+            )
+        if 0.0 < variance < _LEAST_VARIANCE:
+            raise SoftmarginError(
+                f"gamma='scale' is 1 / (n_features * X.var()), and the variance of X is {variance:.3g}, too small "
+                "for that: scale the features, for example with StandardScaler, or set gamma."
             )
         return 1.0 / (rows.n_cols * variance) if variance > 0 else 1.0
     if isinstance(gamma, bool) or not isinstance(gamma, Real) or not math.isfinite(gamma) or gamma <= 0:

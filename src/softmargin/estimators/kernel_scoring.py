@@ -82,8 +82,8 @@ def kernel_scores(
 ) -> np.ndarray:
     """The decision function of each pair of classes: shape (n_rows, n_pairs).
 
-    Without a kernel X holds kernel values with all training rows. Kernel values are in float32 if rows and support
-    vectors are, sums in float64.
+    Without a kernel X holds kernel values with all training rows. Everything is computed in float64, whatever the type
+    of the data: coefficients of both signs cancel, and the rounding of float32 can be larger than what is left.
     """
     rows = as_rows(X)
     if kernel is None:
@@ -93,11 +93,10 @@ def kernel_scores(
         raise SoftmarginError(f"X has {rows.n_cols} features, but the model was trained on {vectors.n_cols}.")
     if not isinstance(kernel, Custom):
         (rows, vectors), _ = without_empty_columns(rows, thinned(vectors))
-    single = rows.flat.values.dtype == np.float32 and vectors.flat.values.dtype == np.float32
     with one_blas_thread():
         workers = Workers(n_threads)
         try:
-            sums = expansion(kernel, vectors, coefficients, rows, np.float32 if single else np.float64, workers)
+            sums = expansion(kernel, vectors, coefficients, rows, workers)
         finally:
             workers.close()
     return sums + intercept

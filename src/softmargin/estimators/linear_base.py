@@ -19,6 +19,7 @@ from softmargin.estimators.build import Candidate, fingerprint, solve_all
 from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin
 from softmargin.estimators.fitting import fitting, keep_outcome, keep_state, progress_lines, warn_unless_done
 from softmargin.estimators.persistence import SaveMixin
+from softmargin.estimators.plain_state import PlainStateMixin
 from softmargin.estimators.settings import Setting
 from softmargin.solvers.base import Solver
 
@@ -41,7 +42,7 @@ class Job:
     found: Callable[[list[Any]], dict[str, Any]]
 
 
-class LinearBase(SaveMixin, CallbackSupportMixin, BaseEstimator):
+class LinearBase(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator):
     """An estimator with the parameters `tol`, `max_iter`, `max_seconds`, `n_jobs`, `warm_start` and `verbose`."""
 
     tol: float

@@ -13,7 +13,7 @@ from softmargin.estimators import validation
 from softmargin.estimators.build import linear_solver
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import Job, LinearBase
-from softmargin.estimators.scoring import labels_from_scores, linear_scores
+from softmargin.estimators.scoring import finite_scores, labels_from_scores, linear_scores
 from softmargin.estimators.settings import LinearSetting
 
 
@@ -162,7 +162,7 @@ class LinearSVC(ClassifierMixin, LinearBase):
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances times |w|: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         X = self._to_predict(X)
-        return linear_scores(X, self.coef_, self.intercept_)
+        return finite_scores(linear_scores(X, self.coef_, self.intercept_))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""

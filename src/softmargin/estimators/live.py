@@ -25,8 +25,8 @@ from softmargin.estimators.training_rows import Training
 from softmargin.kernels.cached import RowStore
 from softmargin.kernels.functions import Custom
 from softmargin.kernels.growing import GrowingMatrix, GrowingStore, PartRows, order_without
-from softmargin.problems.certificate import KernelJudge
 from softmargin.problems.growing_judge import GrowingJudge
+from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.active_set import path
 from softmargin.solvers.active_set.active_set import ActiveSet, Scratch
@@ -123,7 +123,7 @@ class LivePair:
         if not self.has_opponents:
             self.result = without_opponent(pair)
             return
-        judge, problem = KernelJudge(self.store, self.signed_weights, C), self.problem(C)
+        judge, problem = KernelJudge(self.store, self.signed_weights, C, tol=stop.tol), self.problem(C)
         was_solved = self.has_grown and self.work is not None and self.result.status.reached_goal
         is_solved = was_solved and problem.measure(self.beta, self.f).kkt <= active.tol
         state = path.with_working(DualState(self.beta, self.f).counted(problem), self.work, settled=is_solved)

@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from softmargin.core.result import Solution
 from softmargin.estimators import validation
 from softmargin.estimators.build import plane_solver
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import Job, LinearBase
-from softmargin.estimators.scoring import linear_scores
+from softmargin.estimators.scoring import finite_scores, linear_scores
 from softmargin.estimators.settings import OrdinalSetting, OrdinalTarget, RankSetting, RankTarget
-from softmargin.linalg.thresholds import COSTS, assign_ranks, fit_thresholds
+from softmargin.linalg.thresholds import COSTS, assign_ranks, depths, fit_thresholds
 
 THRESHOLDS = ("fitted", "immediate", "all")
 
@@ -36,8 +36,8 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
     cost : {"absolute", "zero_one"}, default="absolute"
         The training error that "fitted" thresholds minimise: by how many classes a row is off, or whether it is.
     classes : list of labels or None, default=None
-        All classes in ascending order. None is for numbers, which have an order of their own. Classes without rows are
-        never predicted.
+        All classes in ascending order. None is for labels that bring their order: numbers, fractions such as half stars
+        among them, and an ordered pandas Categorical. Classes without rows are never predicted.
     class_weight : dict, "balanced" or None, default=None
         Factor on the weights of each class's rows.
     solver : {"auto", "ocas", "cpa"} or solver object, default="auto"
@@ -136,7 +136,7 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
         X : array-like or sparse matrix of shape (n_rows, n_features)
             float32, float64, integers and bool are used in place, dense in either order or CSR.
         y : array-like of shape (n_rows,)
-            Numbers, or labels whose order `classes` tells.
+            Numbers, an ordered pandas Categorical, or labels whose order `classes` tells.
         sample_weight : array-like of shape (n_rows,), default=None
             2 is the same as repeating the row, 0 as leaving it out.
 
@@ -150,8 +150,9 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
         cost = validation.one_of(self.cost, "cost", COSTS)
         solver = plane_solver(self.solver)
         stop, n_threads = self._limits(solver)
+        order = validation.order_of(y) if self.classes is None else self.classes
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
-        classes, ranks = validation.ordered_classes(y, self.classes)
+        classes, ranks = validation.ordered_classes(y, order)
         weights = ordinal_weights(self, classes, ranks, sample_weight)
         target, present = ordinal_target(setting, ranks, weights)
 
@@ -160,7 +161,7 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
             if isinstance(target, OrdinalTarget):
                 between, dual = np.asarray(solution.b), solution.alpha
             else:
-                scores = linear_scores(X, solution.w[None, :], np.zeros(1))
+                scores = linear_scores(X, solution.w[None, :])
                 places = np.searchsorted(present, ranks)
                 between, dual = _finite_thresholds(scores, places, weights, present.size, cost), None
             return {
@@ -182,20 +183,30 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
         self._run(job, X, y, sample_weight=sample_weight)
         return self
 
+    def predict_score(self, X: Any) -> np.ndarray:
+        """The score w.x of each row, which `thresholds_` cut into classes: larger means a higher class."""
+        X = self._to_predict(X)
+        return finite_scores(linear_scores(X, self.coef_[None, :]))
+
     def decision_function(self, X: Any) -> np.ndarray:
-        """The score w.x of each row, to be compared with `thresholds_`; with two classes less the threshold, so that
-        it is positive for the second class."""
-        scores = self._scores(X)
-        return scores - self.thresholds_[0] if self.classes_.size == 2 else scores
+        """How far the score of each row lies inside each class: shape (n_rows, n_classes), negative outside.
+
+        Column k is ``min(score - thresholds_[k - 1], thresholds_[k] - score)``, so that the largest is that of the
+        predicted class. A class without rows in training has the least finite number. With two classes it is ``score -
+        thresholds_[0]``, of shape (n_rows,) and positive for the second class.
+        """
+        scores = self.predict_score(X)
+        return scores - self.thresholds_[0] if self.classes_.size == 2 else depths(scores, self.thresholds_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""
-        scores = self._scores(X)
+        scores = self.predict_score(X)
         return self.classes_[assign_ranks(scores, self.thresholds_)]
 
-    def _scores(self, X: Any) -> np.ndarray:
-        X = self._to_predict(X)
-        return linear_scores(X, self.coef_[None, :], np.zeros(1))
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the rows whose class is predicted; labels may be any that `fit` takes, half stars too."""
+        predicted = self.predict(X)
+        return float(np.average(predicted == column_or_1d(y), weights=sample_weight))
 
 
 def ordinal_setting(estimator: Any) -> OrdinalSetting | RankSetting:

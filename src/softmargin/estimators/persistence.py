@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 import softmargin
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.estimators import validation
-from softmargin.estimators.stored.common import Arrays, Part, Values
+from softmargin.estimators.stored.common import ORIGIN_PART, Arrays, Part, Values
 from softmargin.estimators.stored.kernel import KERNEL_FIT, KERNEL_MODEL, KERNEL_STATE
 from softmargin.estimators.stored.linear import (
     LINEAR,
@@ -115,7 +115,7 @@ def _plan_of(estimator: Any) -> "Plan":
 def _record_of(estimator: Any, plan: "Plan", include_training_state: bool) -> ModelRecord:
     values: Values = {}
     arrays: Arrays = {}
-    for part in plan.parts:
+    for part in (*plan.parts, ORIGIN_PART):
         part.pack(estimator, values, arrays)
     if include_training_state:
         plan.state.pack(estimator, values, arrays)
@@ -136,7 +136,7 @@ def _estimator_of(record: ModelRecord) -> Any:
         raise ModelFileError(f"the parameter {shown(unknown[0])} is unknown for {record.kind}")
     estimator = cls(**{name: _param_from_data(value) for name, value in record.params.items()})
     _check_limits(estimator)
-    for part in (*plan.parts, plan.state):
+    for part in (*plan.parts, ORIGIN_PART, plan.state):
         part.unpack(estimator, record)
     return estimator
 

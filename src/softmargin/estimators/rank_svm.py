@@ -1,5 +1,6 @@
 """The ranking support vector machine."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from softmargin.estimators import validation
 from softmargin.estimators.build import plane_solver
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import Job, LinearBase
-from softmargin.estimators.scoring import linear_scores
+from softmargin.estimators.scoring import finite_scores, linear_scores
 from softmargin.estimators.settings import RankSetting, RankTarget
 from softmargin.linalg.counting import Pairs
 from softmargin.metrics.queries import queries_of
@@ -128,7 +129,8 @@ class RankSVM(LinearBase):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            float32, float64, integers and bool are used in place, dense in either order or CSR.
+            float32, float64, integers and bool are used in place, dense in either order or CSR. A data frame with a
+            column named "qid" is refused, because queries are no feature: give that column as `qid`.
         y : array-like of shape (n_rows,)
             Grades or real numbers; only their order within a query counts, larger belonging further up.
         qid : array-like of shape (n_rows,), default=None
@@ -147,6 +149,7 @@ class RankSVM(LinearBase):
         solver = plane_solver(self.solver)
         stop, n_threads = self._limits(solver)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
+        _refuse_query_column(getattr(self, "feature_names_in_", ()))
         target = rank_target(setting, y, qid, sample_weight)
         job = Job(
             solver,
@@ -163,8 +166,12 @@ class RankSVM(LinearBase):
 
     def predict(self, X: Any) -> np.ndarray:
         """The score of each row, larger meaning further up."""
+        return self.decision_function(X)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The same as `predict`, under the name that scorers such as ``scoring="roc_auc"`` ask for."""
         X = self._to_predict(X)
-        return linear_scores(X, self.coef_[None, :], np.zeros(1))
+        return finite_scores(linear_scores(X, self.coef_[None, :]))
 
     def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
         """The share of the pairs that the scores put in the right order, ties counting half.
@@ -183,6 +190,16 @@ def rank_setting(estimator: Any) -> RankSetting:
         average=validation.one_of(estimator.pairs, "pairs", ("mean", "sum")) == "mean",
         equal_queries=validation.one_of(estimator.query_weight, "query_weight", ("pairs", "equal")) == "equal",
     )
+
+
+def _refuse_query_column(names: Iterable[str]) -> None:
+    """A column of query ids among the features would be learned from as if it were a measurement."""
+    found = [name for name in names if name.lower() == "qid"]
+    if found:
+        raise SoftmarginError(
+            f"X has a column {found[0]!r}, which would become a feature: give it as the queries instead, "
+            f"fit(X.drop(columns={found[0]!r}), y, qid=X[{found[0]!r}]). If it is a feature, rename it."
+        )
 
 
 def rank_target(setting: RankSetting, y: np.ndarray, qid: Any, sample_weight: Any) -> RankTarget:

@@ -17,7 +17,10 @@ from softmargin.data.convert import as_rows
 from softmargin.estimators.kernel_scoring import kernel_scores, named_kernel, one_against_one, pair_coefficients
 from softmargin.estimators.scoring import labels_from_scores, linear_scores
 from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays
+from softmargin.kernels.functions import RBF, Laplacian
 from softmargin.linalg.thresholds import assign_ranks
+
+_IN_DISTANCES = "in all support vectors they are zero, and they count in the distances"
 
 
 @dataclass(frozen=True)
@@ -25,13 +28,15 @@ class Predictor:
     """A ranking has no classes; ordered classes have thresholds between them.
 
     `scores(X, n_jobs)` has shape (n_rows,) for both and for two classes, else (n_rows, n_classes); nan where X is not
-    finite.
+    finite. X may have more columns than the model has features, unless `unseen` is empty: features that training never
+    saw, where all its rows were zero. `unseen` says what they mean for the scores.
     """
 
     classes: np.ndarray | None
     n_features: int
     scores: Callable[[Any, int | None], np.ndarray]
     thresholds: np.ndarray | None = None
+    unseen: str = "they have weight zero"
 
     def labels(self, scores: np.ndarray) -> np.ndarray:
         """The class of each row, if there are classes."""
@@ -50,7 +55,15 @@ def predictor_of(record: ModelRecord) -> Predictor:
     intercept = arrays.get("intercept_", np.zeros(1))
     if thresholds is not None:
         intercept = -thresholds if thresholds.size == 1 else np.zeros(1)  # two classes are told apart by the sign
-    return Predictor(classes, coef.shape[1], lambda X, n_jobs: linear_scores(X, coef, intercept), thresholds)
+    n_features = coef.shape[1]
+
+    def scores(X: Any, n_jobs: int | None) -> np.ndarray:
+        if X.shape[1] == n_features:
+            return linear_scores(X, coef, intercept)
+        found = linear_scores(X[:, :n_features], coef, intercept)
+        return (found.T + _no_number(X[:, n_features:])).T
+
+    return Predictor(classes, n_features, scores, thresholds)
 
 
 def _kernel_predictor(record: ModelRecord) -> Predictor:
@@ -72,11 +85,39 @@ def _kernel_predictor(record: ModelRecord) -> Predictor:
     coefficients = pair_coefficients(dual_coef, n_support)
 
     def scores(X: Any, n_jobs: int | None) -> np.ndarray:
-        n_threads = thread_count(n_jobs)
-        found = kernel_scores(X, kernel, support, vectors, coefficients, arrays["intercept_"], n_threads)
-        (rows,), _ = without_empty_columns(as_rows(X))
+        known = X if X.shape[1] == n_features else X[:, :n_features]
+        intercept = arrays["intercept_"]
+        found = kernel_scores(known, kernel, support, vectors, coefficients, intercept, thread_count(n_jobs))
+        if known is not X:
+            found = intercept + (found - intercept) * _falloff(kernel, X[:, n_features:])[:, None]
+        (rows,), _ = without_empty_columns(as_rows(known))
         if not np.isfinite(rows.flat.values).all():  # and a kernel of infinity may be finite
             found[np.isnan(rows.dot(np.zeros(rows.n_cols)))] = np.nan
         return found.ravel() if classes.size == 2 else one_against_one(found, classes.size)
 
-    return Predictor(classes, n_features, scores)
+    unseen = {RBF: _IN_DISTANCES, Laplacian: _IN_DISTANCES, type(None): ""}
+    return Predictor(classes, n_features, scores, unseen=unseen.get(type(kernel), Predictor.unseen))
+
+
+def _falloff(kernel: Any, unseen: Any) -> np.ndarray:
+    """The factor by which features that are zero in all support vectors change the kernel values of each row.
+
+    Products of rows do not see them. Distances do: |x - z|^2, or the sum of |x_j - z_j|, grows by what they add to it.
+    """
+    match kernel:
+        case RBF(gamma):
+            distances = gamma * _row_sums(unseen.multiply(unseen))
+        case Laplacian(gamma):
+            distances = gamma * _row_sums(abs(unseen))
+        case _:
+            distances = np.zeros(unseen.shape[0])
+    return np.exp(-distances) + _no_number(unseen)
+
+
+def _no_number(unseen: Any) -> np.ndarray:
+    """0 for each row, but nan where a value is not finite."""
+    return np.where(np.isfinite(_row_sums(abs(unseen))), 0.0, np.nan)
+
+
+def _row_sums(matrix: Any) -> np.ndarray:
+    return np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()

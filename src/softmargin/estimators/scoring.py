@@ -8,13 +8,25 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.data.convert import as_rows
 
 
-def linear_scores(X: Any, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+def linear_scores(X: Any, coef: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
     """X coef' + intercept: shape (n_rows,) for one row of coefficients, else (n_rows, n_classes)."""
     rows = as_rows(X)
     if rows.n_cols != coef.shape[1]:
         raise SoftmarginError(f"X has {rows.n_cols} features, but the model was trained on {coef.shape[1]}.")
-    scores = rows.cross(as_rows(coef)) + intercept
+    with np.errstate(over="ignore", invalid="ignore"):  # who needs finite scores asks for them: `finite_scores`
+        scores = rows.cross(as_rows(coef)) + intercept
     return scores.ravel() if len(coef) == 1 else scores
+
+
+def finite_scores(scores: np.ndarray) -> np.ndarray:
+    """The same scores, if all of them are finite: a row whose score is not has no label and no place in an order."""
+    is_finite = np.isfinite(scores) if scores.ndim == 1 else np.isfinite(scores).all(axis=1)
+    if not is_finite.all():
+        raise SoftmarginError(
+            f"the score of row {int(np.argmin(is_finite))} overflows, so there is no label for it: its values are far "
+            "larger than those of the training data. Scale X as in training, and check this row for mistakes."
+        )
+    return scores
 
 
 def labels_from_scores(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:

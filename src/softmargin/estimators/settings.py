@@ -48,7 +48,9 @@ class Setting(Protocol):
 
     def problem(self, rows: Rows, target: Any, workers: Workers) -> Any: ...
 
-    def judge(self, rows: Rows, target: Any, workers: Workers) -> Judge: ...
+    def judge(self, rows: Rows, target: Any, workers: Workers, tol: float) -> Judge:
+        """The judge of a problem, for proofs of the relative gap `tol`."""
+        ...
 
     def resumed(self, problem: Any, state: Any) -> Any:
         """A state of this problem with everything that a file does not keep."""
@@ -73,8 +75,8 @@ class LinearSetting:
     def problem(self, rows: Rows, target: np.ndarray, workers: Workers) -> Hinge:
         return Hinge(rows.on(workers), target, self.C, self.intercept, self.intercept_scaling, workers)
 
-    def judge(self, rows: Rows, target: np.ndarray, workers: Workers) -> HingeJudge:
-        return HingeJudge(rows.on(workers), target, self.C, self.intercept, self.intercept_scaling)
+    def judge(self, rows: Rows, target: np.ndarray, workers: Workers, tol: float) -> HingeJudge:
+        return HingeJudge(rows.on(workers), target, self.C, self.intercept, self.intercept_scaling, tol)
 
     def resumed(self, problem: Hinge, state: Any) -> Any:
         return state
@@ -115,8 +117,8 @@ class RankSetting:
     def problem(self, rows: Rows, target: RankTarget, workers: Workers) -> Ranking:
         return Ranking(rows.on(workers), target.pairs, self.C, self.average, workers)
 
-    def judge(self, rows: Rows, target: RankTarget, workers: Workers) -> RankingJudge:
-        return RankingJudge(rows.on(workers), target.pairs, self.C, self.average, workers)
+    def judge(self, rows: Rows, target: RankTarget, workers: Workers, tol: float) -> RankingJudge:
+        return RankingJudge(rows.on(workers), target.pairs, self.C, self.average, workers, tol)
 
     def resumed(self, problem: Ranking, state: Any) -> Any:
         step = _last_step(state)
@@ -152,8 +154,8 @@ class OrdinalSetting:
     def problem(self, rows: Rows, target: OrdinalTarget, workers: Workers) -> Ordinal:
         return Ordinal(rows.on(workers), target.ranks, target.weights, self.C, self.margins, workers)
 
-    def judge(self, rows: Rows, target: OrdinalTarget, workers: Workers) -> OrdinalJudge:
-        return OrdinalJudge(rows.on(workers), target.ranks, target.weights, self.C, self.margins)
+    def judge(self, rows: Rows, target: OrdinalTarget, workers: Workers, tol: float) -> OrdinalJudge:
+        return OrdinalJudge(rows.on(workers), target.ranks, target.weights, self.C, self.margins, tol)
 
     def resumed(self, problem: Ordinal, state: Any) -> Any:
         witnesses = state.planes.witnesses if isinstance(state, PlaneState) else ()

@@ -30,7 +30,8 @@ from softmargin.estimators.incremental import IncrementalMixin, given_classes, k
 from softmargin.estimators.kernel_choice import checked_kernel, kernel_of
 from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
 from softmargin.estimators.persistence import SaveMixin
-from softmargin.estimators.scoring import labels_from_scores
+from softmargin.estimators.plain_state import PlainStateMixin
+from softmargin.estimators.scoring import finite_scores, labels_from_scores
 from softmargin.estimators.training_rows import Training
 from softmargin.problems.svc_dual import SVCDual
 from softmargin.solvers.dual_state import DualState
@@ -42,7 +43,7 @@ _MANY_ROWS = 20_000
 _SAME_BOUND = 1e-12
 
 
-class SVC(IncrementalMixin, SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class SVC(IncrementalMixin, PlainStateMixin, SaveMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Support vector classification with a kernel, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.phi(x_i) + b))`` through its dual, where phi is the feature
@@ -80,7 +81,8 @@ class SVC(IncrementalMixin, SaveMixin, CallbackSupportMixin, ClassifierMixin, Ba
         Stop when the relative duality gap, or the KKT violation, is at most this, confirmed by the judge. Below 1e-4
         kernel values are kept in double precision; for "active_set" and "ipm" they always are.
     stopping : {"gap", "kkt"}, default="gap"
-        What `tol` is for: "gap" is (primal - dual) / primal, "kkt" LIBSVM's violation.
+        What `tol` is for: "gap" is (primal - dual) / primal, "kkt" LIBSVM's violation. A solver object with
+        ``stopping="kkt"`` asks for the same.
     class_weight : dict, "balanced" or None, default=None
         Factor on the weights of each class's rows.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -207,10 +209,17 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         """
         return self._train(X, y, sample_weight, solver=self.solver)
 
+    def _stop_rule(self) -> str:
+        """What `tol` is for: `stopping`, unless that has its default and a solver object asks for the other rule."""
+        rule = STOP_RULES[validation.one_of(self.stopping, "stopping", tuple(STOP_RULES))]
+        own = rule if isinstance(self.solver, str) else getattr(self.solver, "stopping", rule)
+        validation.one_of(own, "stopping of the solver", tuple(STOP_RULES.values()))
+        return own if self.stopping == "gap" else rule
+
     def _limits(self) -> tuple[float, Stop, int, float | None]:
         """C, when to stop, the number of threads and the bytes for kernel rows, checked."""
         C = validation.positive_number(self.C, "C")
-        rule = STOP_RULES[validation.one_of(self.stopping, "stopping", tuple(STOP_RULES))]
+        rule = self._stop_rule()
         validation.one_of(self.decision_function_shape, "decision_function_shape", ("ovr", "ovo"))
         stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule)
         cache_bytes = None if self.cache_bytes is None else validation.positive_number(self.cache_bytes, "cache_bytes")
@@ -319,12 +328,18 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the features, for the linear kernel: shape (n_pairs, n_features)."""
+        """Weights of the features, for the linear kernel: shape (n_pairs, n_features).
+
+        They are computed from the support vectors, which are what scores are made of: the array is read-only, because
+        a change of it would have no effect.
+        """
         if not isinstance(self.kernel, str) or self.kernel != "linear":
             raise AttributeError("coef_ is only there for kernel='linear'.")
         check_is_fitted(self)
         coefficients = pair_coefficients(self.dual_coef_, self.n_support_)
-        return np.asarray((self.support_vectors_.T @ coefficients).T, dtype=np.float64)
+        coef = np.asarray((self.support_vectors_.T @ coefficients).T, dtype=np.float64)
+        coef.flags.writeable = False
+        return coef
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: shape (n_rows,) for two classes, positive for the second; else a column a class (or a pair)."""
@@ -346,9 +361,10 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         X = validate_data(self, X, accept_sparse=accept_sparse, dtype="numeric", reset=False)
         coefficients = pair_coefficients(self.dual_coef_, self.n_support_)
         n_threads = thread_count(self.n_jobs)
-        return kernel_scores(
+        scores = kernel_scores(
             X, kernel_of(self), self.support_, self.support_vectors_, coefficients, self.intercept_, n_threads
         )
+        return finite_scores(scores)
 
     def _without_bound(self, stop: Stop) -> Stop:
         warnings.warn(
@@ -377,7 +393,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         self.fit_status_ = 0 if self.status_.reached_goal else 1
         self.n_iter_ = np.array([result.counts["iterations"] for result in results], dtype=np.int32)
         self.counts_ = {name: sum(result.counts[name] for result in results) for name in results[0].counts}
-        alphas = [result.solution.alpha for result in results]
+        alphas = [np.abs(result.state.beta) if result.state else result.solution.alpha for result in results]
         bounded = [alpha >= C * np.abs(pair.signed_weights) for alpha, pair in zip(alphas, pairs, strict=True)]
         self.n_bounded_ = np.array([at.sum() for at in bounded], dtype=np.int32)
         self.n_free_ = np.array([np.count_nonzero(alpha) for alpha in alphas], dtype=np.int32) - self.n_bounded_

@@ -11,9 +11,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.stopping import Stop
 
+# What each stop rule finds at w = 0: the gap is all of the primal value, every row loses 1, and two rows of different
+# classes violate the optimality conditions by 2.
+_UNTRAINED = {"relative_gap": 1.0, "epsilon": 1.0, "kkt": 2.0}
 # A kernel matrix is read in parts of so many values, and may be asymmetric by this share of its largest entry.
 _BLOCK_VALUES = 1 << 22
 _ASYMMETRY = 1e-5
+# Numbers with fractions are labels of ordered classes only if at most this share of the rows have labels of their own.
+_DISTINCT_SHARE = 0.5
 
 
 def positive_number(value: Any, name: str) -> float:
@@ -37,6 +42,11 @@ def stop_rule(tol: Any, max_iter: Any, max_seconds: Any, rule: str) -> Stop:
     """The limits of a fit, checked."""
     if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= float(tol) < math.inf:
         raise SoftmarginError(f"tol={tol!r} must be a finite number of at least 0.")
+    if float(tol) >= _UNTRAINED.get(rule, math.inf):
+        raise SoftmarginError(
+            f"tol={tol!r} asks for nothing, because w = 0 meets it before any training: for this stop rule it must be "
+            f"below {_UNTRAINED[rule]:g}; the default is 0.001."
+        )
     max_iter = optional_limit(max_iter, "max_iter", Integral, "no limit")
     max_seconds = optional_limit(max_seconds, "max_seconds", Real, "no limit")
     return Stop(
@@ -67,6 +77,11 @@ def seed(random_state: Any) -> int:
 def class_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sorted classes, and for each row the position of its class."""
     check_classification_targets(y)
+    return _distinct(y)
+
+
+def _distinct(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same without a look at what kind of labels they are."""
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
         raise SoftmarginError(
@@ -89,10 +104,17 @@ def ranking_targets(y: np.ndarray) -> np.ndarray:
     return targets
 
 
+def order_of(y: Any) -> list | None:
+    """The classes of an ordered pandas Categorical from low to high; None if y is something else."""
+    dtype: Any = getattr(y, "dtype", None)
+    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
+
+
 def ordered_classes(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
     """The classes from low to high, and for each row the rank of its class. Numbers have an order, others are given."""
     if classes is None:
-        found, codes = class_labels(y)
+        _check_ordinal_targets(y)
+        found, codes = _distinct(y)
         if not all(isinstance(label, Real | np.bool_) for label in found):
             raise SoftmarginError(
                 f"the labels {_shown(found)} are not numbers, and which of them is higher is not known: give all of "
@@ -113,6 +135,20 @@ def ordered_classes(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray
         raise SoftmarginError(f"y holds labels that are not among the classes {_shown(order)}: {_shown(strangers)}.")
     ranks = np.array([rank_of[label] for label in found.tolist()], dtype=np.int64)
     return np.array(order, dtype=object if y.dtype == object else None), ranks[codes.ravel()]
+
+
+def _check_ordinal_targets(y: np.ndarray) -> None:
+    """Refuse what holds no classes. Fractions may be classes (half stars), unless most of them occur only once."""
+    if y.dtype.kind != "f" or (y == np.rint(y)).all():
+        check_classification_targets(y)
+        return
+    n_distinct = np.unique(y).size
+    if n_distinct > _DISTINCT_SHARE * y.size:
+        raise SoftmarginError(
+            f"Unknown label type: continuous. y holds {n_distinct} different numbers in {y.size} rows, with fractions: "
+            "these look like measurements, not like a few ordered classes. If they are classes, give all of them in "
+            "ascending order (classes=...); to learn the order of real numbers use RankSVM."
+        )
 
 
 def _shown(labels: Iterable) -> str:
@@ -159,8 +195,12 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, wei
         )
     known = dict.fromkeys(classes.tolist())
     strangers = [key for key in class_weight if key not in known]
-    if strangers:
-        raise SoftmarginError(f"class_weight names classes that are not in y: {strangers}. Classes: {list(known)}.")
+    unnamed = [label for label in known if label not in class_weight]
+    if strangers and unnamed:  # a fold may lack a class; but one of each kind looks like a mistake
+        raise SoftmarginError(
+            f"class_weight names classes that are not in y: {strangers}, and leaves out some that are: {unnamed}. "
+            "Check the names, or give every class a weight."
+        )
     try:
         factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
     except (TypeError, ValueError) as error:

@@ -178,23 +178,27 @@ STATES = {
     },
 }
 
+# About the file that the command line trained on: the number of the first feature in svmlight text, and a digest of its
+# rows and labels, by which a fit that goes on knows them again.
+ORIGIN = {"index_base_": int, "data_digest_": str}
+
 KINDS = {
     "LinearSVC": Kind(
         arrays=LINEAR,
         groups=(FEATURE_NAMES, DUAL, TRACE),
-        values=("status_", "certificates_", "n_iter_", "seconds_", "state"),
+        values=("status_", "certificates_", "n_iter_", "seconds_", "state", *ORIGIN),
         rule=one_against_rest,
     ),
     "RankSVM": Kind(
         arrays=RANK,
         groups=(FEATURE_NAMES, TRACE),
-        values=("n_pairs_", "status_", "certificates_", "n_iter_", "seconds_", "state"),
+        values=("n_pairs_", "status_", "certificates_", "n_iter_", "seconds_", "state", *ORIGIN),
         rule=one_score,
     ),
     "OrdinalSVC": Kind(
         arrays=ORDINAL,
         groups=(FEATURE_NAMES, MARGIN_DUAL, TRACE),
-        values=("status_", "certificates_", "n_iter_", "seconds_", "state"),
+        values=("status_", "certificates_", "n_iter_", "seconds_", "state", *ORIGIN),
         rule=one_score_in_classes,
     ),
     "SVC": Kind(
@@ -219,6 +223,7 @@ KINDS = {
             "shape_fit_",
             "next_row_id",
             "state",
+            *ORIGIN,
         ),
         rule=one_against_one,
     ),

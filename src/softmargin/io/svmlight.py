@@ -51,6 +51,31 @@ def load_svmlight(
     Returns X (CSR matrix), y (float64) and, with `query_id`, the queries (int64). Raises DataFormatError, which names
     file, line and column, for what is not svmlight. Indices above 2^31 - 1 are refused, and lines above 256 MiB.
     """
+    parts = read_svmlight(
+        path, n_features=n_features, dtype=dtype, zero_based=zero_based, query_id=query_id, n_jobs=n_jobs
+    )
+    return parts[:3] if query_id else parts[:2]
+
+
+class Svmlight(NamedTuple):
+    """What a file holds; `index_base` is the number that its first feature has, 0 or 1."""
+
+    X: Any
+    y: np.ndarray
+    qid: np.ndarray | None
+    index_base: int
+
+
+def read_svmlight(
+    path: Source,
+    *,
+    n_features: int | None = None,
+    dtype: Any = np.float64,
+    zero_based: bool | str = "auto",
+    query_id: bool = False,
+    n_jobs: int | None = None,
+) -> Svmlight:
+    """As `load_svmlight`, and with it how the features are counted."""
     rules = Rules(_checked_base(zero_based), _checked_width(n_features), bool(query_id))
     try:
         return _load(path, rules, _checked_type(dtype), thread_count(n_jobs))
@@ -59,7 +84,7 @@ def load_svmlight(
     raise failure  # a new one, whose traceback does not keep alive what was read so far
 
 
-def _load(path: Source, rules: Rules, dtype: np.dtype, n_threads: int) -> tuple:
+def _load(path: Source, rules: Rules, dtype: np.dtype, n_threads: int) -> Svmlight:
     labels, queries, ends = _Growing(np.float64), _Growing(np.int64), _Growing(np.int64)
     indices, values = _Growing(np.int32), _Growing(dtype)
     ends.append(np.zeros(1, np.int64))
@@ -71,8 +96,8 @@ def _load(path: Source, rules: Rules, dtype: np.dtype, n_threads: int) -> tuple:
             indices.append(block.indices)
             values.append(block.values)
     columns = indices.whole()
-    if columns.size and (rules.first == 1 or (rules.zero_based is None and columns.min() > 0)):
-        columns -= 1
+    index_base = rules.first if rules.zero_based is not None else int(columns.min(initial=1) > 0)
+    columns -= index_base
     width = int(columns.max(initial=0)) + 1
     if rules.n_features is not None and width > rules.n_features:
         raise DataFormatError(
@@ -81,7 +106,7 @@ def _load(path: Source, rules: Rules, dtype: np.dtype, n_threads: int) -> tuple:
             file=name,
         )
     X = _csr(values.whole(), columns, ends.whole(), rules.n_features or width)
-    return (X, labels.whole(), queries.whole()) if rules.query_id else (X, labels.whole())
+    return Svmlight(X, labels.whole(), queries.whole() if rules.query_id else None, index_base)
 
 
 def iter_svmlight(

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from reprlib import repr as shown
 from typing import Any
@@ -14,7 +14,7 @@ from softmargin.core.errors import DataFormatError, SoftmarginError
 from softmargin.core.threads import thread_count
 from softmargin.io.compression import opened
 from softmargin.io.npy import map_npy, read_npz
-from softmargin.io.svmlight import load_svmlight
+from softmargin.io.svmlight import read_svmlight
 
 # Columns that are taken as the label where none is named.
 LABEL_NAMES = ("label", "y", "target")
@@ -26,12 +26,18 @@ _HEAD_BYTES = 2**16
 
 @dataclass(frozen=True)
 class Table:
-    """Rows X (array or CSR matrix), and what the file says about them: labels, queries, names of the features."""
+    """Rows X (array or CSR matrix), and what the file says about them: labels, queries, names of the features.
+
+    `left_out` are the names of columns that are none of the features asked for; `index_base` is the number of the first
+    feature in svmlight text.
+    """
 
     X: Any
     y: np.ndarray | None = None
     qid: np.ndarray | None = None
     feature_names: tuple[str, ...] | None = None
+    left_out: tuple[str, ...] = ()
+    index_base: int | None = None
 
 
 def load_table(
@@ -43,6 +49,7 @@ def load_table(
     zero_based: bool | str = "auto",
     n_jobs: int | None = None,
     query_id: bool = False,
+    feature_names: Sequence[str] | None = None,
 ) -> Table:
     """Read a data file; its name says how.
 
@@ -61,6 +68,7 @@ def load_table(
     zero_based : for svmlight, see `load_svmlight`
     n_jobs : threads for reading text
     query_id : whether the queries are read: qid: in svmlight, an array or a column qid elsewhere
+    feature_names : for .parquet and .csv, the columns that become X, in this order; default: all but label and queries
 
     Raises
     ------
@@ -72,13 +80,13 @@ def load_table(
         raise DataFormatError("the file is empty.", file=name)
     read = _reader_of(name)
     if read is not None:
-        table = read(name, _Options(label, query_id, n_features, thread_count(n_jobs) > 1))
+        table = read(name, _Options(label, query_id, n_features, thread_count(n_jobs) > 1, feature_names))
         if n_features is not None and table.X.shape[1] != n_features:
             raise DataFormatError(f"X has {table.X.shape[1]} features, but {n_features} are needed.", file=name)
         return table if dtype is None else replace(table, X=table.X.astype(dtype, copy=False))
     if label is not None:
         raise SoftmarginError(f"{name}: svmlight text has the label first in every line: leave label={label!r} out.")
-    parts = load_svmlight(
+    parts = read_svmlight(
         path,
         n_features=n_features,
         dtype=np.float64 if dtype is None else dtype,
@@ -86,9 +94,9 @@ def load_table(
         query_id=query_id,
         n_jobs=n_jobs,
     )
-    if parts[0].shape[0] == 0:
+    if parts.X.shape[0] == 0:
         raise DataFormatError("the file has no rows, only blank lines or comments.", file=name)
-    return Table(*parts)
+    return Table(parts.X, parts.y, parts.qid, index_base=parts.index_base)
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,7 @@ class _Options:
     query_id: bool
     n_features: int | None
     use_threads: bool
+    feature_names: Sequence[str] | None
 
 
 Reader = Callable[[str, _Options], Table]
@@ -253,13 +262,18 @@ def _from_table(table: Any, name: str, options: _Options) -> Table:
     names = [column for column in table.column_names if not column.startswith("__index_level_")]
     if twice := [column for column, count in Counter(names).items() if count > 1]:
         raise DataFormatError(f"there are two columns called {twice[0]!r}.", file=name)
-    label_name = _label_column(names, options.label, name)
+    wanted = options.feature_names
+    taken = set() if wanted is None or options.label is not None else set(wanted)
+    label_name = _label_column([column for column in names if column not in taken], options.label, name)
     special = [label_name] if label_name is not None else []
     if options.query_id:
         if QUERY_NAME not in names:
             raise DataFormatError(f"there is no column {QUERY_NAME!r}.", file=name)
         special.append(QUERY_NAME)
-    features = [column for column in names if column not in special]
+    others = [column for column in names if column not in special]
+    features = others if wanted is None else _found_columns(others, list(wanted), name)
+    used = set(features)
+    left_out = tuple(column for column in others if column not in used)
     if not features or table.num_rows == 0:
         raise DataFormatError("there are no features, or no rows.", file=name)
     columns = [_numbers_of(table.column(feature), feature, name) for feature in features]
@@ -270,7 +284,20 @@ def _from_table(table: Any, name: str, options: _Options) -> Table:
     qid = _numbers_of(table.column(QUERY_NAME), QUERY_NAME, name) if options.query_id else None
     if qid is not None and qid.dtype.kind not in "iu":
         raise DataFormatError(f"the column {QUERY_NAME!r} must hold integers.", file=name)
-    return Table(X, y, qid, tuple(features))
+    return Table(X, y, qid, tuple(features), left_out)
+
+
+def _found_columns(names: list[str], wanted: list[str], name: str) -> list[str]:
+    """The columns that are wanted, all of them."""
+    known, needed = set(names), set(wanted)
+    if missing := [column for column in wanted if column not in known]:
+        unknown = [column for column in names if column not in needed]
+        instead = f" Columns that it has instead: {shown(unknown)}." if unknown else ""
+        raise DataFormatError(
+            f"{len(missing)} of the {len(wanted)} columns that are needed are missing: {shown(missing)}.{instead}",
+            file=name,
+        )
+    return wanted
 
 
 def _label_column(names: list[str], label: Any, name: str) -> str | None:

@@ -4,8 +4,10 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers
+from softmargin.kernels.errors import EntryErrors
 from softmargin.kernels.lru import LRU
-from softmargin.kernels.matrix import KernelRows
+from softmargin.kernels.matrix import DirectRows, KernelRows
+from softmargin.kernels.precise import PreciseRows
 from softmargin.kernels.precomputed import PrecomputedRows
 
 _COLUMNS = 4096  # of a row sum that a thread works on at a time
@@ -39,6 +41,15 @@ class RowStore:
 
     def row_errors(self) -> np.ndarray:
         return self.source.row_errors()
+
+    def errors(self) -> EntryErrors:
+        return self.source.errors()
+
+    def sharper(self, index: np.ndarray) -> DirectRows | None:
+        return self.source.sharper(index)
+
+    def precise(self, index: np.ndarray) -> PreciseRows | None:
+        return self.source.precise(index)
 
     @property
     def n_evaluations(self) -> int:
@@ -91,18 +102,28 @@ class RowStore:
         self.workers.map(lambda lo, hi: _tiles.add_rows(slab, slots, coefficients, lo, hi, total), blocks)
 
     def product(self, beta: np.ndarray) -> np.ndarray:
-        """K beta, summed over the rows of K where beta is not zero; cached rows are not computed again."""
-        total = np.zeros(self.n)
-        support = np.flatnonzero(beta)
+        """K beta, from the rows where beta is not zero; those that are missing are computed, but not kept."""
+        return self.products(beta[:, None])[:, 0]
+
+    def products(self, columns: np.ndarray) -> np.ndarray:
+        """K times each column, in one go over the rows."""
+        totals = np.zeros((columns.shape[1], self.n))
+
+        def add(slab: np.ndarray, slots: np.ndarray, rows: np.ndarray) -> None:
+            for total, column in zip(totals, columns[rows].T, strict=True):
+                used = np.flatnonzero(column)
+                self._add(slab, slots[used], column[used], total)
+
+        support = np.flatnonzero(columns.any(axis=1))
         slots = self.lru.slot_of[support]
         there = slots >= 0
-        self.add(slots[there], beta[support[there]], total)
+        add(self.slab, slots[there], support[there])
         rest = support[~there]
         step = max(1, _SCRATCH_BYTES // (max(1, self.n) * self.dtype.itemsize))
         for at in range(0, rest.size, step):
             part = rest[at : at + step]
-            self._add(self.source.rows(part), np.arange(part.size), beta[part], total)
-        return total
+            add(self.source.rows(part), np.arange(part.size), part)
+        return totals.T
 
     def narrow(self, index: np.ndarray) -> "RowStore":
         """The part K[index, index] with a cache of its own, which starts with what is known already."""

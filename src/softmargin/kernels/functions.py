@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.data.convert import as_array
 from softmargin.data.rows import Rows
 
 
@@ -85,7 +86,7 @@ class Custom:
         """The values for two blocks, checked: a user's function is a stranger."""
         expected = (left.shape[0], right.shape[0])
         try:
-            values = np.asarray(self.function(left, right))
+            values = as_array(self.function(left, right))
         except (TypeError, ValueError) as error:
             raise SoftmarginError(f"the kernel function failed on blocks of {expected} rows: {error}") from error
         if values.shape != expected:

@@ -15,6 +15,7 @@ from softmargin.data.dense import DenseRows
 from softmargin.data.growing import GrowingRows, stored_as
 from softmargin.data.rows import Rows
 from softmargin.kernels.cached import RowStore
+from softmargin.kernels.errors import EntryErrors
 from softmargin.kernels.functions import Custom, Kernel
 from softmargin.kernels.lru import LRU
 from softmargin.kernels.matrix import DirectRows, KernelRows, LeftBlock, Side, centre_of
@@ -41,12 +42,12 @@ class GrowingSide(Side):
 
     @staticmethod
     def _vectors_of(side: Side, rows: Rows) -> tuple[np.ndarray, ...]:
-        """Of each row: what its products get added, the error of an entry, and the diagonal entry."""
+        """Of each row: what its products get added, the error of an entry, its size, and the diagonal entry."""
         diagonal = DirectRows(rows, side.kernel, side.dtype, side=side).diag()
-        return side.terms, Side.row_errors(side), diagonal
+        return side.terms, Side.row_errors(side), Side.sizes(side), diagonal
 
     def _refresh(self) -> None:
-        self.terms, self.errors, self.diagonal = (vector.view for vector in self._vectors)
+        self.terms, self.errors, self.kept_sizes, self.diagonal = (vector.view for vector in self._vectors)
         self.n = self.terms.size
         self.array = self._kept_array.view
         if self._kept_rows is not None:
@@ -95,6 +96,9 @@ class GrowingSide(Side):
     def row_errors(self) -> np.ndarray:
         return self.errors
 
+    def sizes(self) -> np.ndarray:
+        return self.kept_sizes
+
 
 class GrowingMatrix(DirectRows):
     """The matrix of a kernel over rows that come and go."""
@@ -107,6 +111,10 @@ class GrowingMatrix(DirectRows):
 
     def diag(self) -> np.ndarray:
         return self.side.diagonal
+
+    def precise(self, index: np.ndarray) -> None:
+        """The rows as they were given are not kept."""
+        return
 
 
 class PartRows:
@@ -123,6 +131,15 @@ class PartRows:
 
     def row_errors(self) -> np.ndarray:
         return self.whole.row_errors()[self.index]
+
+    def errors(self) -> EntryErrors:
+        return self.whole.errors().take(self.index)
+
+    def sharper(self, index: np.ndarray) -> None:
+        return None
+
+    def precise(self, index: np.ndarray) -> None:
+        return None
 
     def diag(self) -> np.ndarray:
         return self.whole.diag()[self.index]

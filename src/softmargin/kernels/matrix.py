@@ -12,10 +12,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from softmargin.core.threads import Workers
+from softmargin.data.precise import longest_row
 from softmargin.data.rows import Rows
+from softmargin.kernels.errors import EntryErrors, entry_errors, exact_entries, sizes_of
 from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Polynomial, Sigmoid
+from softmargin.kernels.precise import PreciseRows
 
-_LEFT, _RIGHT = 64, 1024  # rows of a tile, left and right: 256 KiB of float32
+LEFT_ROWS, _RIGHT = 64, 1024  # rows of a tile, left and right: 256 KiB of float32
 _DENSE_BYTES = 1 << 26  # of left rows that are made dense at a time
 _LOG2_E = float(np.log2(np.e))
 
@@ -37,6 +40,18 @@ class KernelRows(Protocol):
 
     def row_errors(self) -> np.ndarray:
         """About how large the relative rounding error of an entry is, for each row."""
+        ...
+
+    def errors(self) -> EntryErrors:
+        """Bounds of the errors of the entries."""
+        ...
+
+    def sharper(self, index: np.ndarray) -> "DirectRows | None":
+        """K[index, index] with entries in double precision; None if they are so already, or exact."""
+        ...
+
+    def precise(self, index: np.ndarray) -> PreciseRows | None:
+        """K[index, index] for sums with twice the digits of double precision; None if that is not possible."""
         ...
 
     @property
@@ -142,6 +157,12 @@ class Side:
             exponents = np.sqrt(norms * (lengths if self.is_sparse else 1))
         return float(np.finfo(self.dtype).eps) * (4.0 + np.sqrt(lengths) / 8.0 + 2.0 * exponents)
 
+    def sizes(self) -> np.ndarray:
+        """For each row what the errors of its entries grow with."""
+        if isinstance(self.kernel, Custom):
+            return np.zeros(self.n)
+        return sizes_of(self.rows, self.kernel, self.factor, self.array)
+
     @property
     def n_dense(self) -> int:
         """How many rows may be made dense at a time."""
@@ -171,6 +192,14 @@ def _factor(kernel: Kernel) -> float:
     if isinstance(kernel, RBF):
         return float(np.sqrt(2.0 * kernel.gamma * _LOG2_E))
     return kernel.gamma * _LOG2_E if isinstance(kernel, Laplacian) else 1.0
+
+
+def largest_exponent(kernel: Kernel, rows: Rows) -> float:
+    """Four times the largest square of a row as `Side` scales it, which no square of a distance exceeds; else 0."""
+    if not isinstance(kernel, RBF | Laplacian):
+        return 0.0
+    factor = _factor(kernel)
+    return max(factor * factor, 4.0 * factor * factor * float(rows.sq_norms().max(initial=0.0)))
 
 
 class LeftBlock:
@@ -259,13 +288,29 @@ class DirectRows:
     def row_errors(self) -> np.ndarray:
         return self.side.row_errors()
 
+    def errors(self) -> EntryErrors:
+        side = self.side
+        if isinstance(self.kernel, Custom):
+            return exact_entries(self.diag())
+        k = longest_row(side.rows) if side.is_sparse else side.n_cols
+        return entry_errors(self.kernel, side.sizes(), k, side.dtype, side.is_sparse)
+
+    def sharper(self, index: np.ndarray) -> "DirectRows | None":
+        if self.dtype == np.float64:
+            return None
+        rows = self.side.rows.take(index)
+        return DirectRows(rows, self.kernel, np.float64, self._workers, counter=self._counter)
+
+    def precise(self, index: np.ndarray) -> PreciseRows | None:
+        return PreciseRows.of(self.side.rows.take(index), self.kernel)
+
     @property
     def n_evaluations(self) -> int:
         return self._counter.value
 
     def diag(self) -> np.ndarray:
         if isinstance(self.kernel, Custom):
-            parts = np.array_split(np.arange(self.n), max(1, self.n // _LEFT))
+            parts = np.array_split(np.arange(self.n), max(1, self.n // LEFT_ROWS))
             return np.concatenate([self.rows(part, part).diagonal() for part in parts]).astype(np.float64)
         return self.kernel.diagonal(self.side.rows)
 
@@ -283,7 +328,7 @@ class DirectRows:
         step = self.side.n_dense
         for at in range(0, index.size, step):
             end = min(at + step, index.size)
-            cuts = [slice(lo, min(lo + _LEFT, end)) for lo in range(at, end, _LEFT)]
+            cuts = [slice(lo, min(lo + LEFT_ROWS, end)) for lo in range(at, end, LEFT_ROWS)]
             self._evaluate_part([(self.side.left(index[cut]), slots[cut]) for cut in cuts], right, out)
         self._counter.value += index.size * right.n
 

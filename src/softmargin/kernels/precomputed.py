@@ -2,6 +2,10 @@
 
 import numpy as np
 
+from softmargin.data.dense import DenseRows
+from softmargin.kernels.errors import EntryErrors, exact_entries
+from softmargin.kernels.precise import PreciseRows
+
 
 class PrecomputedRows:
     """Rows of a symmetric matrix, or of its part K[index, index], copied when they are asked for."""
@@ -23,6 +27,15 @@ class PrecomputedRows:
 
     def row_errors(self) -> np.ndarray:
         return np.full(self.n, np.finfo(np.float64).eps)  # the matrix is what it is; sums are rounded
+
+    def errors(self) -> EntryErrors:
+        return exact_entries(self.diag())
+
+    def sharper(self, index: np.ndarray) -> None:
+        return None
+
+    def precise(self, index: np.ndarray) -> PreciseRows | None:
+        return PreciseRows.of(DenseRows(np.ascontiguousarray(self.rows(index, index))), None)
 
     def diag(self) -> np.ndarray:
         return self._matrix[self._index, self._index].astype(np.float64)

@@ -12,9 +12,11 @@ import numpy as np
 
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Rows
+from softmargin.kernels.errors import EntryErrors
 from softmargin.kernels.functions import Kernel
 from softmargin.kernels.lru import LRU
 from softmargin.kernels.matrix import DirectRows
+from softmargin.kernels.precise import PreciseRows
 
 
 class Segments:
@@ -71,6 +73,15 @@ class PairRows:
 
     def row_errors(self) -> np.ndarray:
         return self._segments.whole.row_errors()[self._index]
+
+    def errors(self) -> EntryErrors:
+        return self._segments.whole.errors().take(self._index)
+
+    def sharper(self, index: np.ndarray) -> DirectRows | None:
+        return self._segments.whole.sharper(self._index[index])
+
+    def precise(self, index: np.ndarray) -> PreciseRows | None:
+        return self._segments.whole.precise(self._index[index])
 
     def rows(self, index: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         if columns is not None:

@@ -132,6 +132,11 @@ class Pairs:
         self._factor_of_node = _NONE if is_plain else factors[query_of_node]
         self.n_pairs = fsum(factors * n_pairs)
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether counts are sums of weights; else they are whole numbers, and exact."""
+        return bool(self._s.size or self._factor.size)
+
     def _plan(self, first_group: np.ndarray, group_start: np.ndarray) -> None:
         from softmargin.linalg import _counting
 

@@ -43,6 +43,17 @@ def assign_ranks(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     return np.searchsorted(thresholds, scores, side="left")
 
 
+def depths(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """How far each score lies inside each rank, negative outside: column k is min(s - theta_(k-1), theta_k - s).
+
+    The first of the largest in a row is that of `assign_ranks`, also where a score equals a threshold. Ranks beyond an
+    infinite threshold, which are never given, have the least finite number.
+    """
+    edges = np.concatenate([[-np.inf], thresholds, [np.inf]])
+    found = np.minimum(scores[:, None] - edges[:-1], edges[1:] - scores[:, None])
+    return np.maximum(found, np.finfo(np.float64).min)
+
+
 def _cost_matrix(n_ranks: int, cost: str) -> np.ndarray:
     """cost[predicted, true]."""
     distance = np.abs(np.subtract.outer(np.arange(n_ranks), np.arange(n_ranks))).astype(np.float64)

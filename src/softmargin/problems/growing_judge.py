@@ -2,67 +2,64 @@
 
 What it summed for the last candidate it need not sum again: f = K beta is extended to the new rows, and updated by the
 rows of K whose beta is another. These are sums of its own; the f of the solver is not used. After some updates, or
-where much of beta has changed, it sums anew. What updates may add to the rounding error is charged to the bound.
+where much of beta has changed, it sums anew. Rounding errors of updates add up, and so do their bounds.
 """
 
 import numpy as np
 
 from softmargin.core.result import Certificate, Solution
+from softmargin.data.precise import Outputs
 from softmargin.kernels.growing import GrowingStore
-from softmargin.problems.certificate import ROUNDING, KernelJudge, feasible
+from softmargin.linalg.rounding import UNIT
+from softmargin.problems.certificate import feasible
+from softmargin.problems.kernel_certificate import KernelJudge, Model
 
 # Updates in a row, and the share of beta that may have changed, before f is summed anew.
 _UPDATES, _SHARE = 50, 0.5
-# By how much the classes may be out of balance, as a share of beta: by rounding.
-_BALANCED = 1e-12
 
 
 class GrowingJudge:
-    """A judge that remembers the last alpha, as given and as made feasible, and its f."""
+    """A judge that remembers the last beta, made feasible, and its f."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
         """Sum anew next time: rows are gone."""
-        self._given = self._alpha = self._f = np.empty(0)
+        self._beta = np.empty(0)
+        self._f = Outputs(np.empty(0), 0.0, np.empty(0))
         self._updates = 0
 
     def __call__(self, judge: KernelJudge, solution: Solution) -> Certificate:
         """What `judge` finds, whose rows are those of the last time, and perhaps more behind them."""
-        given = np.asarray(solution.alpha, dtype=np.float64)
-        labels, n_known = np.sign(judge.signed_weights), self._given.size
-        more = np.zeros(given.size - n_known)
-        changed = (np.append(self._given, more) != given).nonzero()[0]
-        alpha = np.append(self._alpha, more)
-        change = -alpha[changed]
-        alpha[changed] = feasible(given, judge.signed_weights, judge.C, balanced=False)[changed]
-        change += alpha[changed]
-        is_near = (
-            changed.size <= _SHARE * np.count_nonzero(given)
-            and self._updates < _UPDATES
-            and abs(float(alpha @ labels)) <= _BALANCED * float(alpha.sum())
-        )
+        alpha = feasible(solution.alpha, judge.signed_weights, judge.C, free_intercept=True)
+        beta = alpha * np.sign(judge.signed_weights)
+        n_known = self._beta.size
+        before = np.append(self._beta, np.zeros(beta.size - n_known))
+        changed = np.flatnonzero(before != beta)
+        is_near = changed.size <= _SHARE * np.count_nonzero(beta) and self._updates < _UPDATES
         if n_known and is_near:
-            f = np.append(self._f, more)
-            self._update(judge, f, changed, change * labels[changed], alpha * labels, n_known)
+            self._f = self._updated(judge, beta - before, beta, n_known)
         else:
-            alpha = feasible(given, judge.signed_weights, judge.C, balanced=True)
-            f, self._updates = judge.K.product(alpha * labels), 0
-        self._given, self._alpha, self._f = given.copy(), alpha, f
-        return judge.certificate(alpha, float(solution.b), f, self._updates * ROUNDING)
+            self._f, self._updates = judge.outputs(beta), 0
+        self._beta = beta
+        given = np.sign(judge.signed_weights) * np.asarray(solution.alpha, dtype=np.float64)
+        f = self._f if np.array_equal(given, beta) else judge.outputs(given)
+        return judge.certificate(Model(given, f, float(solution.b)), beta, self._f)
 
-    def _update(
-        self, judge: KernelJudge, f: np.ndarray, changed: np.ndarray, change: np.ndarray, beta: np.ndarray, n_known: int
-    ) -> None:
+    def _updated(self, judge: KernelJudge, step: np.ndarray, beta: np.ndarray, n_known: int) -> Outputs:
         """f of the known rows by what has changed, that of new rows from the beginning."""
-        K = judge.K
+        K, fresh = judge.K, np.arange(n_known, beta.size)
         assert isinstance(K, GrowingStore)
-        if changed.size:
-            step = np.zeros(beta.size)
-            step[changed] = change
-            f += K.product(step)
+        f, error = np.append(self._f.f, np.zeros(fresh.size)), np.append(self._f.error, np.zeros(fresh.size))
+        errors = K.errors()
+        if step.any():
+            sums = K.products(errors.columns(step))
+            f += sums[:, 0] + sums[:, 1]
+            # the difference of two beta is rounded, and so is the sum
+            error += errors.of_outputs(step, sums) + 2.0 * UNIT * (np.abs(f) + errors.reach(step))
             self._updates += 1
-        if n_known < beta.size:
-            fresh = np.arange(n_known, beta.size)
+        if fresh.size:
             f[fresh] = K.outputs(beta, fresh)
+            error[fresh] = errors.of_outputs(beta)[fresh]
+        return Outputs(f, 0.0, error)

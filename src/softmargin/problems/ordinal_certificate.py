@@ -5,22 +5,29 @@
 
 with the symbols of `ordinal`. The thresholds are free, so beta_k = sum_i z_ik alpha_ik must be 0 ("all"); where they
 ascend by constraint ("immediate") the partial sums of beta must not be positive, and the last one 0. alpha is made
-feasible first: clipped to its box, then one side of a threshold is scaled down where the sums demand it. What rounding
-leaves of them is charged to the bound, at the candidate's thresholds, as are the rounding errors of both values.
+feasible first, exactly: clipped to its box, rounded down to multiples of a power of two so large that all sums are
+computed without error, and lowered where the sums demand it. Rounding of both values is charged as in `certificate`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 from typing import Any
 
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution
-from softmargin.core.stopping import relative_gap
+from softmargin.data.precise import combination, lengths_above, outputs, sharper_combination
 from softmargin.data.rows import Rows
-from softmargin.problems.certificate import AT_BOUND, ROUNDING
+from softmargin.linalg.rounding import above, square_above
+from softmargin.problems.bracket import Bound, Side, certificate, dual_value, is_coarse, losses, sharper_losses
+from softmargin.problems.certificate import AT_BOUND
+from softmargin.problems.feasible import clipped, floored, last_digit, take_off
+
+# Less than this share of a side is taken off few of its variables; for more, all of them are scaled down.
+_NEARLY_FEASIBLE = 2.0**-40
 
 
 @dataclass(frozen=True)
@@ -32,57 +39,69 @@ class OrdinalJudge:
     weights: np.ndarray
     C: float
     margins: str = "all"
+    tol: float = 0.0
 
     def __call__(self, solution: Solution) -> Certificate:
-        w = np.asarray(solution.w, dtype=np.float64)
         theta = np.atleast_1d(np.asarray(solution.b, dtype=np.float64))
         self._check(theta, np.shape(solution.alpha))
-        alpha = self.feasible(np.asarray(solution.alpha, dtype=np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._certificate(np.asarray(solution.w, dtype=np.float64), theta, solution.alpha)
+
+    def _certificate(self, w: np.ndarray, theta: np.ndarray, alpha: np.ndarray) -> Certificate:
+        alpha = self.feasible(np.asarray(alpha, dtype=np.float64))
         upper = self.C * self.weights
-        lengths, w_length = np.sqrt(self.rows.sq_norms()), np.sqrt(w @ w)
+        lengths = lengths_above(self.rows)
+        found = outputs(self.rows, w, lengths)
+        sides = [Side(rows, z, -float(theta[k]), upper[rows]) for k, rows, z in self._sides()]
+        scale = float(sum(side.upper.sum() for side in sides))
+        half_norm = Bound(0.5 * float(w @ w), above(0.5 * square_above(w)))
+        loss, near = losses(found, sides)
+        primal = half_norm.plus(loss)
 
-        f = self.rows.dot(w)
-        reach = w_length * lengths
-        loss, errors, scale = 0.0, 0.0, 0.0
-        pull = np.zeros(f.size)
+        pull = np.zeros(self.weights.size)
         for k, rows, z in self._sides():
-            slack = np.maximum(0.0, 1.0 - z * (f[rows] - theta[k]))
-            loss += float(upper[rows] @ slack)
-            lossy = upper[rows] * (slack > 0.0)  # the others may be off without any effect
-            errors += float(lossy @ (reach[rows] + abs(theta[k])))
-            scale += float(upper[rows].sum())
-            pull[rows] += z * alpha[rows, k]
-        primal = 0.5 * float(w @ w) + loss
-
-        w_alpha = self.rows.t_dot(pull)
-        dual = float(alpha.sum()) - 0.5 * float(w_alpha @ w_alpha)
-        errors += float(alpha.sum(axis=1) @ lengths) * np.sqrt(w_alpha @ w_alpha)
-        dual -= float(self._imbalance(alpha, theta) + ROUNDING * errors)
-        return Certificate(
-            primal=primal,
-            dual=dual,
-            gap=primal - dual,
-            relative_gap=relative_gap(primal, dual, scale),
-            kkt_violation=self._kkt_violation(alpha, self.rows.dot(w_alpha)),
-        )
+            pull[rows] += z * alpha[rows, k]  # exact: multiples of a power of two
+        total = fsum(alpha.ravel(order="K").tolist())
+        length, w_alpha = combination(self.rows, pull, lengths)
+        value = total - 0.5 * float(w_alpha @ w_alpha)
+        dual = Bound(value, dual_value(total, length))
+        if is_coarse(primal, dual, scale, self.tol):
+            primal = half_norm.plus(sharper_losses(self.rows, w, lengths, sides, found, near))
+            dual = Bound(value, dual_value(total, min(length, sharper_combination(self.rows, pull, lengths))))
+        return certificate(primal, dual, scale, self._kkt_violation(alpha, self.rows.dot(w_alpha)))
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        """A dual vector that satisfies the constraints up to rounding, from whatever is handed in."""
-        clipped = np.zeros(alpha.shape[::-1]).T  # by columns
-        plus, minus = np.zeros((2, self._n_thresholds))
-        for k, rows, z in self._sides():
-            part = np.clip(np.nan_to_num(alpha[rows, k]), 0.0, self.C * self.weights[rows])
-            plus[k], minus[k] = part.sum(where=z > 0.0), part.sum(where=z < 0.0)
-            clipped[rows, k] = part
+        """A dual vector that satisfies the constraints exactly, from whatever is handed in."""
+        found = np.zeros(alpha.shape[::-1]).T  # by columns
+        for k, rows, _ in self._sides():
+            found[rows, k] = clipped(alpha[rows, k], self.weights[rows], self.C)
+        # Where much is to be taken off a side, all of it is scaled down; what is left then is taken off few of it.
+        for k, rows, z, less_plus, less_minus in self._excess(found):
+            part = found[rows, k]
+            for side, less in ((z > 0.0, less_plus), (z < 0.0, less_minus)):
+                total = float(part.sum(where=side))
+                if less > _NEARLY_FEASIBLE * total:
+                    part[side] *= max(0.0, 1.0 - less / total)
+            found[rows, k] = part
+        total = float(found.sum())
+        if total > 0.0:
+            found = floored(found, 4.0 * last_digit(total))
+        for k, rows, z, less_plus, less_minus in self._excess(found):
+            part = found[rows, k]
+            take_off(part, less_plus, z > 0.0)
+            take_off(part, less_minus, z < 0.0)
+            found[rows, k] = part
+        return found
+
+    def _excess(self, alpha: np.ndarray) -> list[tuple[int, Any, np.ndarray, float, float]]:
+        """Each threshold, its rows, their z, and by how much either side is too large."""
+        sides = list(self._sides())
+        plus = np.array([float(alpha[rows, k].sum(where=z > 0.0)) for k, rows, z in sides])
+        minus = np.array([float(alpha[rows, k].sum(where=z < 0.0)) for k, rows, z in sides])
         kept_plus, kept_minus = plus.copy(), minus.copy()
         for chain in self._chains:
             _restore(kept_plus[chain], kept_minus[chain])
-        for k, rows, z in self._sides():
-            if kept_plus[k] < plus[k]:
-                clipped[rows, k] *= np.where(z > 0.0, kept_plus[k] / plus[k], 1.0)
-            if kept_minus[k] < minus[k]:
-                clipped[rows, k] *= np.where(z < 0.0, kept_minus[k] / minus[k], 1.0)
-        return clipped
+        return [(k, rows, z, float(plus[k] - kept_plus[k]), float(minus[k] - kept_minus[k])) for k, rows, z in sides]
 
     @property
     def _n_thresholds(self) -> int:
@@ -116,16 +135,6 @@ class OrdinalJudge:
             )
         if self.margins == "immediate" and not (theta[1:] >= theta[:-1]).all():
             raise SoftmarginError("the thresholds do not ascend: no model of this problem has such thresholds.")
-
-    def _imbalance(self, alpha: np.ndarray, theta: np.ndarray) -> float:
-        """What is left of the constraints on beta, times the thresholds or their differences."""
-        beta = np.array([float(z @ alpha[rows, k]) for k, rows, z in self._sides()])
-        charge = 0.0
-        for chain in self._chains:
-            sums = np.cumsum(beta[chain])
-            charge += abs(sums[-1] * theta[chain][-1])
-            charge += float(np.maximum(sums[:-1], 0.0) @ np.diff(theta[chain]))
-        return charge
 
     def _kkt_violation(self, alpha: np.ndarray, f: np.ndarray) -> float:
         """How far the thresholds that single alpha ask for contradict each other.

@@ -16,6 +16,7 @@ from softmargin.core.result import Solution
 from softmargin.core.stopping import Measure
 from softmargin.core.threads import Workers
 from softmargin.kernels.cached import RowStore
+from softmargin.problems.certificate import feasible
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class SVCDual:
         )
 
     def solution(self, beta: np.ndarray, f: np.ndarray) -> Solution:
-        return Solution(np.empty(0), _middle(*self._wishes(beta, f)), np.abs(beta))
+        alpha = feasible(np.abs(beta), self.signed_weights, self.C, free_intercept=True)
+        return Solution(np.empty(0), _middle(*self._wishes(beta, f)), alpha)
 
     def _wishes(self, beta: np.ndarray, f: np.ndarray) -> tuple[float, float]:
         """The largest intercept that a beta which may grow asks for, and the least of those which may fall."""

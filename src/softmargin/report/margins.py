@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.report.drawing import pyplot
 
 # A dual variable this close to its upper bound, as a share of it, counts as lying on it.
 AT_BOUND = 1e-9
+# The objective may differ from that of the certificate by this share, or by `tol` if that is more: the certificate is
+# computed in another order and includes a charge for rounding.
+SLACK = 1e-5
 # From the bottom of the pile to its top: colours that differ in lightness too.
 COLORS = {"bounded support vectors": "C3", "free support vectors": "C1", "not support vectors": "0.78"}
 
@@ -80,11 +84,13 @@ class MarginDisplay:
         shown = (codes == first) | (codes == second)
         margins = np.where(codes == second, scores, -scores)
         display = cls(margins=margins[shown], alpha=alpha[shown], upper=upper[shown])
+        signs = np.where(codes == second, 1.0, -1.0)[shown]
+        _check_training_rows(estimator, display, signs, _place(estimator, first, second))
         return display.plot(bins=bins, ax=ax)
 
     def plot(self, *, bins: Any = 50, ax: Any = None) -> "MarginDisplay":
         """Draw; see `from_estimator`."""
-        import matplotlib.pyplot as plt
+        plt = pyplot()
 
         if ax is None:
             figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
@@ -200,4 +206,47 @@ def _scores(estimator: Any, X: Any, first: int, second: int) -> np.ndarray:
     if estimator.classes_.size == 2:
         return estimator.decision_function(X)
     by_pair = copy(estimator).set_params(decision_function_shape="ovo").decision_function(X)
-    return -by_pair[:, list(combinations(range(estimator.classes_.size), 2)).index((first, second))]
+    return -by_pair[:, _place(estimator, first, second)]
+
+
+def _place(estimator: Any, first: int, second: int) -> int:
+    """The number of the problem of two classes among all pairs."""
+    return list(combinations(range(estimator.classes_.size), 2)).index((first, second))
+
+
+def _check_training_rows(estimator: Any, display: MarginDisplay, signs: np.ndarray, place: int) -> None:
+    """Refuse rows that the model was not trained on.
+
+    On the training rows dual variables lie within their bounds, the objective is that of the certificate, and what the
+    dual variables and the losses disagree about, sum_i (u_i max(0, 1 - m_i) - alpha_i (1 - m_i)), is at most the gap
+    (weak duality). Every term is at least zero, and rows in another order or with other labels or weights make many of
+    them large. A model without a certificate (scikit-learn's) promises that each term is at most `tol` times u_i.
+    """
+    margins, alpha, upper = display.margins, display.alpha, display.upper
+    losses = upper * np.maximum(0.0, 1.0 - margins)
+    disagreement = float(np.sum(losses - alpha * (1.0 - margins)))
+    slack = max(float(estimator.tol), SLACK)
+    fits = bool((alpha <= (1.0 + SLACK) * upper).all())
+    if hasattr(estimator, "certificates_"):
+        certificate = estimator.certificates_[place]
+        primal = 0.5 * _sq_norm(estimator, display, signs, place) + float(losses.sum())
+        room = slack * abs(certificate.primal)
+        fits &= abs(primal - certificate.primal) <= room
+        fits &= not disagreement > 2.0 * abs(certificate.gap) + room  # an indefinite kernel has no gap
+    else:
+        fits &= disagreement <= 2.0 * slack * float(upper.sum())
+    if not fits:
+        raise SoftmarginError(
+            "these are not the rows that the model was trained on, or they have another order, other labels or other "
+            "weights: give X, y and sample_weight as they were in fit."
+        )
+
+
+def _sq_norm(estimator: Any, display: MarginDisplay, signs: np.ndarray, place: int) -> float:
+    """What the objective has half of: |w|^2, with a penalised intercept among the weights."""
+    b = float(np.ravel(estimator.intercept_)[place])
+    if hasattr(estimator, "dual_"):
+        return float(np.sum(np.square(estimator.coef_))) + (b * b if estimator.intercept == "penalised" else 0.0)
+    # Of a kernel it is sum_i alpha_i y_i (f(x_i) - b). The intercept of one pair among many is for its first class.
+    b = b if estimator.classes_.size == 2 else -b
+    return float(display.alpha @ display.margins - b * (display.alpha @ signs))

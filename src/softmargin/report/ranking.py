@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.report.drawing import pyplot
 
 COLORS = {"ndcg": "C0", "pairs": "C1"}
 # "auto" takes a log scale for values that grow by at least this factor, none of them zero.
@@ -132,7 +133,8 @@ class RankingDisplay:
     ) -> "RankingDisplay":
         """Plot the quality of fitted models on the same rows against one of their parameters.
 
-        The scores are a model's `decision_function`, or what it predicts if it has none.
+        The scores are an OrdinalSVC's `predict_score`, another model's `decision_function`, or what it predicts if it
+        has none.
 
         Parameters
         ----------
@@ -149,7 +151,7 @@ class RankingDisplay:
 
     def plot(self, *, ax: Any = None) -> "RankingDisplay":
         """Draw, on these axes or a new figure."""
-        import matplotlib.pyplot as plt
+        plt = pyplot()
 
         if ax is None:
             figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
@@ -225,5 +227,14 @@ def _parameter(model: Any, name: str) -> float:
 
 
 def _scores(model: Any, X: Any) -> np.ndarray:
-    score = model.decision_function if hasattr(model, "decision_function") else model.predict
-    return np.asarray(score(X))
+    """One number a row: the score that is cut into classes if there is one, else the decision function."""
+    if hasattr(model, "steps"):  # a pipeline, which shows only the usual methods of its last step
+        return _scores(model[-1], model[:-1].transform(X))
+    methods = ("predict_score", "decision_function", "predict")
+    scores = np.asarray(next(getattr(model, name) for name in methods if hasattr(model, name))(X))
+    if scores.ndim != 1:
+        raise SoftmarginError(
+            f"{type(model).__name__} has {scores.shape[1]} scores for each row, and a ranking needs one: use "
+            "from_predictions, with scores of your own."
+        )
+    return scores

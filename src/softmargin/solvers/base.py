@@ -12,7 +12,9 @@ from dataclasses import replace
 from math import isnan
 from typing import Any, Protocol
 
-from softmargin.core.errors import Abandoned
+import numpy as np
+
+from softmargin.core.errors import Abandoned, SoftmarginError
 from softmargin.core.result import Certificate, Result, Solution
 from softmargin.core.status import Status
 from softmargin.core.stopping import Measure, Stop
@@ -21,8 +23,6 @@ from softmargin.core.trace import Clock, Observer, Record, Trace
 
 # How often the judge may send a solver back before the loop gives up.
 MAX_DISPUTES = 20
-# A gap more negative than this share of the primal value means that rounding has made the certificate worthless.
-BELOW_ROUNDING = 1e-12
 
 
 class Solver(Protocol):
@@ -31,6 +31,11 @@ class Solver(Protocol):
     @property
     def stopping(self) -> str:
         """The stop rule that `tol` is for: a key of `core.stopping.RULES`."""
+        ...
+
+    @property
+    def problem_type(self) -> type:
+        """The contract that its problems must meet: `RiskProblem`, `RowProblem` or `DualQP`."""
         ...
 
     @property
@@ -78,9 +83,31 @@ def run(
     """Run `solver` on `problem` until `stop` says so, and return what the judge found.
 
     An interrupt (Ctrl-C) does not propagate: it ends the solve with status INTERRUPTED, and the caller, who must
-    store the result first, raises it again.
+    store the result first, raises it again. Numbers that overflow end in an error: no result holds one that is none.
     """
-    workers = workers or Workers(1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = _run(solver, problem, stop, judge, start, observers, workers or Workers(1), cancel, max_disputes)
+    solution = result.solution
+    if not all(np.isfinite(part).all() for part in (solution.w, solution.b, solution.alpha)):
+        raise SoftmarginError(
+            "numbers overflow or vanish in this fit, so that there is no model: X, C or the weights are too large "
+            "or too small. Scale the features, for example with StandardScaler."
+        )
+    return result
+
+
+def _run(
+    solver: Solver,
+    problem: Any,
+    stop: Stop,
+    judge: Callable[[Solution], Certificate],
+    start: Any,
+    observers: Sequence[Observer],
+    workers: Workers,
+    cancel: Cancel | None,
+    max_disputes: int,
+) -> Result:
+    """The loop itself."""
     clock = Clock()
     trace = Trace()
     certificate: Certificate | None = None
@@ -118,7 +145,7 @@ def run(
                     break
                 disputes += 1
                 tol = min(tol, max(claimed, 0.0)) / 2
-                if disputes > max_disputes:
+                if disputes > max_disputes or _is_beyond_proof(stop, certificate, measure):
                     status = Status.UNCONFIRMED
                     break
             if measure.primal <= stop.target:
@@ -153,6 +180,8 @@ def run(
         measure = solver.measure(problem, state)
         if status in (Status.STALLED, Status.BUDGET, Status.MAX_ITER) and _confirmed(stop, certificate, measure):
             status = Status.OPTIMAL
+        elif status is Status.STALLED and _is_beyond_proof(stop, certificate, measure):
+            status = Status.UNCONFIRMED
     seconds = {"total": clock.wall, "judge": judging, "compile": clock.compiling}
     return Result(solution, status, certificate, solver.counts(state), trace, state, seconds)
 
@@ -175,20 +204,27 @@ def _notify(observers: Iterable[Observer], record: Record, state: Any) -> bool:
 
 
 def _confirmed(stop: Stop, certificate: Certificate, measure: Measure) -> bool:
-    """Whether the stop rule also holds for what the judge computed; a bound above the value proves nothing.
+    """Whether the stop rule also holds for what the judge computed.
 
     Without a bound (the problem is not convex) only the optimality conditions can be confirmed.
     """
     if isnan(certificate.dual):
         return stop.rule == "kkt" and certificate.kkt_violation <= stop.tol
-    if not certificate.gap >= -BELOW_ROUNDING * max(abs(certificate.primal), measure.scale):
-        return False
-    gap_per_row = certificate.gap / measure.scale if measure.scale > 0 else 0.0
+    return certificate.gap >= 0.0 and _judged(stop, certificate.gap, certificate, measure) <= stop.tol
+
+
+def _is_beyond_proof(stop: Stop, certificate: Certificate, measure: Measure) -> bool:
+    """Whether the rounding errors alone exceed what the stop rule allows, so that no further step can help."""
+    return stop.rule != "kkt" and _judged(stop, certificate.rounding, certificate, measure) > stop.tol
+
+
+def _judged(stop: Stop, gap: float, certificate: Certificate, measure: Measure) -> float:
+    """The quantity of the stop rule, if the gap below the judge's primal value were this."""
     judged = replace(
         measure,
         primal=certificate.primal,
-        dual=certificate.dual,
-        violation=gap_per_row,
+        dual=certificate.primal - gap,
+        violation=gap / measure.scale if measure.scale > 0 else 0.0,
         kkt=certificate.kkt_violation,
     )
-    return stop.value(judged) <= stop.tol
+    return stop.value(judged)

@@ -14,7 +14,7 @@ from softmargin.core.result import Certificate
 from softmargin.core.status import Status
 from softmargin.core.trace import Record, Trace
 from softmargin.estimators.training_state import pack_states, unpack_states
-from softmargin.io.record import ModelRecord, typed
+from softmargin.io.record import ORIGIN, ModelRecord, typed
 
 Values = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -94,6 +94,19 @@ def unpack_state(
     fingerprint = typed(value.get("fingerprint"), str, "the fingerprint")
     states = unpack_states(value, arrays, len(estimator.certificates_), lengths(), names)
     estimator._state = (fingerprint, states)
+
+
+def _pack_origin(estimator: Any, values: Values, arrays: Arrays) -> None:
+    values |= {name: getattr(estimator, name) for name in ORIGIN if hasattr(estimator, name)}
+
+
+def _unpack_origin(estimator: Any, record: ModelRecord) -> None:
+    for name, kind in ORIGIN.items():
+        if name in record.values:
+            setattr(estimator, name, typed(record.values[name], kind, name))
+
+
+ORIGIN_PART = Part(_pack_origin, _unpack_origin)
 
 
 def _slices(lengths: np.ndarray, total: int) -> list[slice]:

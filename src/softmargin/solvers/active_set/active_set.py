@@ -92,6 +92,7 @@ class ActiveSet:
     max_bytes: float | None = None
     slice_pivots: int = 1000
     stopping: str = "relative_gap"
+    problem_type: ClassVar[type] = DualQP
     state_type: ClassVar[type] = DualState
     needs_double: ClassVar[bool] = True
 

@@ -144,6 +144,7 @@ def advance(
 class CuttingPlaneSolver:
     """The parts of `Solver` that do not depend on where the next plane goes."""
 
+    problem_type: ClassVar[type] = RiskProblem
     state_type: ClassVar[type] = PlaneState
 
     def init(self, problem: RiskProblem, start: Any = None) -> PlaneState:

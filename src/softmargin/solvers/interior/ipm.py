@@ -78,6 +78,7 @@ class IPM:
 
     max_rank: int = _MAX_RANK
     stopping: str = "relative_gap"
+    problem_type: ClassVar[type] = DualQP
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:

@@ -24,11 +24,13 @@ from softmargin.solvers.dual_state import DualState, first_state
 
 _FIRST = 64  # variables that may enter the first block; twice as many each time after
 _INNER_STEPS = 20_000  # in a block, so that interrupts are seen: some 50 ms
-_EXACT, _EXACT_WORK = 1e-12, 1 << 22  # where the block is the whole problem: accuracy, and steps times variables
+# Where the block is the whole problem: accuracy, steps times variables, and steps, of which tiny problems allow many.
+_EXACT, _EXACT_WORK, _EXACT_STEPS = 1e-12, 1 << 22, 100_000
 _GATHER_PARTS = 4
 _SMALL_VALUES = 1e-3  # on the diagonal of K
-# Rounds in a row that may gain no more than rounding, as a share of p'beta, without a smaller violation than ever.
-_IDLE_ROUNDS, _ROUNDING = 50, 1e-16
+# Rounds in a row that may gain nothing, without a smaller violation than ever, before the solver gives up. Nothing is
+# what rounding does to p'beta, and what would take so many rounds to close the gap.
+_IDLE_ROUNDS, _ROUNDING, _FAR = 50, 1e-16, 1e8
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class BlockSMO:
     size: int = 1024
     accuracy: float = 0.1
     stopping: str = "relative_gap"
+    problem_type: ClassVar[type] = DualQP
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:
@@ -71,7 +74,8 @@ class BlockSMO:
         lo, hi = unit * problem.lo[members], unit * problem.hi[members]
         tol, max_steps = self.accuracy * violation, _INNER_STEPS
         if members.size == problem.p.size:  # the whole problem: to its end, if that is not far
-            tol, max_steps = _EXACT * violation, max(_EXACT_WORK // members.size, 10 * members.size)
+            most = min(_EXACT_STEPS, _EXACT_WORK // members.size)
+            tol, max_steps = _EXACT * violation, max(most, 10 * members.size)
         steps = _block.solve(matrix, block_wish, beta, lo, hi, tol, max_steps)
         beta /= unit
         change = beta - state.beta[members]
@@ -81,7 +85,8 @@ class BlockSMO:
         all_beta[members] = beta
         wishes = (wish[members] + block_wish)[moved]
         gain = 0.5 * float(change[moved] @ (wishes - wishes.mean())) if moved.size else 0.0
-        has_gained = gain > _ROUNDING * abs(float(problem.p @ all_beta)) or violation < before.least
+        nothing = max(_ROUNDING * abs(float(problem.p @ all_beta)), problem.measure(state.beta, state.f).gap / _FAR)
+        has_gained = gain > nothing or violation < before.least
         idle = 0 if has_gained else before.idle + 1
         return replace(
             state,

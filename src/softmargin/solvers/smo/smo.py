@@ -89,6 +89,7 @@ class SMO:
     slice_steps: int = 4096
     tol: float = 0.0
     stopping: str = "relative_gap"
+    problem_type: ClassVar[type] = DualQP
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:

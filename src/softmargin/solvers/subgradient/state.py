@@ -82,6 +82,7 @@ class SubgradientState:
 class SubgradientSolver(ABC):
     """The parts of `Solver` that Pegasos and SGD share."""
 
+    problem_type: ClassVar[type] = RowProblem
     state_type: ClassVar[type] = SubgradientState
     seed: int | None = None
     stopping: str = "relative_gap"

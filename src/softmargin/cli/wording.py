@@ -1,0 +1,57 @@
+"""Messages of the library in the words of the command line: options instead of Python's arguments."""
+
+import re
+
+# Arguments that have an option, where it is not "--" and the name.
+OPTIONS = {
+    "C": "-C",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "no_qid": "--no-qid",
+    "fit_intercept": "--no-intercept",
+    "intercept": "--penalised-intercept",
+    "shrinking": "--no-shrinking",
+}
+ARGUMENTS = (
+    *OPTIONS,
+    *("tol", "max_iter", "max_seconds", "class_weight", "solver", "kernel", "gamma", "degree", "coef0", "cache_bytes"),
+    *("working_set", "stopping", "pairs", "query_weight", "thresholds", "cost", "classes", "label", "n_features"),
+    "dtype",
+)
+# What has no counterpart word by word.
+PHRASES = {
+    r"zero_based=True": "--index-base 0",
+    r"zero_based=False": "--index-base 1",
+    r"query_id=False": "--no-qid",
+    r"fit_intercept=False": "--no-intercept",
+    r"intercept='penalised'": "--penalised-intercept",
+    r"shrinking=False": "--no-shrinking",
+    r"fit with warm_start=False": "train it without --resume",
+    r"read the file without queries": "rank all rows together with --no-qid",
+    r"softmargin\.LinearSVC minimises": "without --kernel a linear model is trained, which minimises",
+    r"classes=\['low', 'middle', 'high'\]": "--classes low,middle,high",
+    r"use None for one, -1 for all, or a positive integer": "use -1 for all, or a positive integer",
+    r" or None \((.*?)\)": r", or be left out (\1)",
+    r", a numpy RandomState or None": "",
+    r"\bPass\b": "Give",
+    r"use ('[a-z_]+') or ('[a-z_]+')\.": r"use \1 or \2.",
+}
+_VALUE = r"""(?:'([^']*)'|"([^"]*)"|(\[[^\]]*\]|\{[^}]*\}|[^\s,;:()]*[^\s,;:().]))"""
+_ASSIGNED = re.compile(rf"(?<![\w./-])({'|'.join(ARGUMENTS)})={_VALUE}?")
+# Names with an underscore are Python's wherever they stand; words such as "label" or "solver" are also English.
+_BARE = re.compile(rf"(?<![\w./-])({'|'.join(name for name in ARGUMENTS if '_' in name)})(?![\w/=]|\.\w)")
+
+
+def option(name: str) -> str:
+    """What an argument is called on the command line."""
+    return OPTIONS.get(name, "--" + name.replace("_", "-"))
+
+
+def in_options(text: str) -> str:
+    """The same message for someone who does not see Python."""
+    for phrase, words in PHRASES.items():
+        text = re.sub(phrase, words, text)
+    text = _ASSIGNED.sub(
+        lambda found: " ".join(filter(None, (option(found[1]), found[2] or found[3] or found[4]))), text
+    )
+    return _BARE.sub(lambda found: option(found[1]), text)

@@ -1,0 +1,103 @@
+"""Products X w and X'v with bounds of their errors, and with twice the digits where these are too large.
+
+plain     |computed - real| <= gamma(k) |x_i| |w|, with k the number of stored values in a row
+in pairs  the same with 2^-101 k in place of gamma(k)
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from softmargin.data.rows import Rows
+from softmargin.linalg.rounding import PAIR_UNIT, SLACK, TINY, UNIT, gamma, norm_above
+
+# Integers from here on are not all float64 numbers.
+_LARGEST_INTEGER = 2**53
+
+
+class Outputs(NamedTuple):
+    """Scores f + low, each within `error` of the real one. `low` is 0.0 where one number is enough."""
+
+    f: np.ndarray
+    low: np.ndarray | float
+    error: np.ndarray
+
+    def take(self, index: Any) -> "Outputs":
+        low = self.low[index] if isinstance(self.low, np.ndarray) else self.low
+        return Outputs(self.f[index], low, self.error[index])
+
+    def replaced(self, index: np.ndarray, by: "Outputs") -> "Outputs":
+        """Those of `index` exchanged for others, where these are known better."""
+        f, low, error = self.f.copy(), np.zeros(self.f.size) + self.low, self.error.copy()
+        better = by.error < error[index]
+        f[index[better]], low[index[better]], error[index[better]] = by.take(better)
+        return Outputs(f, low, error)
+
+
+def longest_row(rows: Rows) -> int:
+    """The largest number of stored values in a row."""
+    flat = rows.flat
+    return int(np.diff(flat.indptr).max(initial=0)) if flat.indptr.size else rows.n_cols
+
+
+def lengths_above(rows: Rows) -> np.ndarray:
+    """Upper bounds of |x_i|."""
+    k = longest_row(rows)
+    squares = rows.sq_norms()
+    squares *= 1.0 + gamma(k + 4)
+    squares += (k + 1) * TINY
+    np.sqrt(squares, out=squares)
+    squares *= SLACK
+    return squares
+
+
+def outputs(rows: Rows, w: np.ndarray, lengths: np.ndarray) -> Outputs:
+    """X w, with error bounds from upper bounds of the lengths of the rows."""
+    k = longest_row(rows)
+    error = lengths * (gamma(k + 2) * norm_above(w))
+    error += 2 * k * TINY
+    return Outputs(rows.dot(w), 0.0, error)
+
+
+def sharper_outputs(rows: Rows, w: np.ndarray, lengths: np.ndarray, index: np.ndarray) -> Outputs:
+    """The same in pairs of numbers, for the rows of `index`."""
+    from softmargin.data import _precise
+
+    k = longest_row(rows)
+    high, low = np.empty((2, index.size))
+    with np.errstate(all="ignore"):
+        _precise.dot(*rows.flat, np.ascontiguousarray(w, dtype=np.float64), index, high, low)
+        error = lengths[index] * (pair_error(rows, k) * norm_above(w)) + 8 * k * TINY
+    is_bad = ~np.isfinite(low)
+    high[is_bad], low[is_bad], error[is_bad] = 0.0, 0.0, np.inf
+    return Outputs(high, low, error)
+
+
+def combination(rows: Rows, v: np.ndarray, lengths: np.ndarray) -> tuple[float, np.ndarray]:
+    """An upper bound of |X'v|, and the computed X'v."""
+    w = rows.t_dot(v)
+    used = int(np.count_nonzero(v))
+    reach = float(np.abs(v) @ lengths) * (1.0 + gamma(v.size))
+    return (norm_above(w) + gamma(used + 20) * reach + used * np.sqrt(w.size) * TINY) * SLACK, w
+
+
+def sharper_combination(rows: Rows, v: np.ndarray, lengths: np.ndarray) -> float:
+    """An upper bound of |X'v| from sums in pairs of numbers."""
+    from softmargin.data import _precise
+
+    high, low = np.zeros((2, rows.n_cols))
+    used = int(np.count_nonzero(v))
+    with np.errstate(all="ignore"):
+        _precise.t_dot(*rows.flat, np.ascontiguousarray(v, dtype=np.float64), high, low)
+        reach = float(np.abs(v) @ lengths) * (1.0 + gamma(v.size))
+        found = (norm_above(high) + norm_above(low) + pair_error(rows, used) * reach) * SLACK
+    return float(found + 8 * used * np.sqrt(high.size) * TINY) if np.isfinite(found) else np.inf
+
+
+def pair_error(rows: Rows, k: int) -> float:
+    """Relative error of k terms in pairs of numbers; large integers are rounded before they are multiplied."""
+    values = rows.flat.values
+    is_rounded = values.dtype.kind in "iu" and values.itemsize == 8 and values.size
+    if is_rounded and max(abs(int(values.max())), abs(int(values.min()))) > _LARGEST_INTEGER:
+        return 4 * UNIT
+    return (k + 4) * PAIR_UNIT

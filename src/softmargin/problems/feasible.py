@@ -1,0 +1,60 @@
+"""Dual vectors that satisfy their constraints exactly, in real arithmetic, from whatever is handed in.
+
+The box is 0 <= alpha_i <= C s_i. A free intercept also asks for sum_i y_i alpha_i = 0. For that all alpha are rounded
+down to multiples of a power of two, so that the sum is computed without error, and what is left of it is taken off
+rows of the heavier class. The power is the last digit of the largest alpha: where all weights are the same, variables
+at their bounds stay there.
+"""
+
+from math import frexp, fsum, ldexp
+
+import numpy as np
+
+from softmargin.linalg.rounding import product_below
+
+# Classes whose sums differ by no more than this share are balanced by changing few alpha, others by scaling all of one.
+_NEARLY_BALANCED = 2.0**-40
+_DIGITS = 53
+
+
+def clipped(alpha: np.ndarray, weights: np.ndarray, C: float) -> np.ndarray:
+    """alpha in its box; what is not a number becomes 0."""
+    return np.clip(np.nan_to_num(np.asarray(alpha, dtype=np.float64)), 0.0, product_below(C, weights))
+
+
+def balanced(alpha: np.ndarray, is_positive: np.ndarray) -> np.ndarray:
+    """alpha lowered such that both classes have exactly the same sum."""
+    alpha = alpha.copy()
+    support = np.flatnonzero(alpha)
+    if support.size == 0:
+        return alpha
+    part, positive = alpha[support], is_positive[support]
+    plus, minus = float(part.sum(where=positive)), float(part.sum(where=~positive))
+    least, largest = min(plus, minus), max(plus, minus)
+    if largest - least > _NEARLY_BALANCED * largest:
+        part[positive == (plus > minus)] *= least / largest
+    part = floored(part, last_digit(float(part.max())))
+    excess = fsum(np.where(positive, part, -part).tolist())
+    take_off(part, abs(excess), positive == (excess > 0.0))
+    alpha[support] = part
+    return alpha
+
+
+def floored(x: np.ndarray, unit: float) -> np.ndarray:
+    """The multiples of `unit`, a power of two, that are next below the numbers x >= 0."""
+    return np.floor(x / unit) * unit
+
+
+def take_off(alpha: np.ndarray, excess: float, where: np.ndarray) -> None:
+    """Lower some of the alpha, in place, by `excess` altogether: the largest of those marked first."""
+    rows = np.flatnonzero(where)
+    while excess > 0.0:
+        row = rows[np.argmax(alpha[rows])]
+        less = min(float(alpha[row]), excess)
+        alpha[row] -= less
+        excess -= less
+
+
+def last_digit(x: float) -> float:
+    """The power of two that the last digit of x stands for."""
+    return ldexp(1.0, max(frexp(x)[1] - _DIGITS, -1074))

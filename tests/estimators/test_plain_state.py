@@ -1,0 +1,137 @@
+"""Fitted models through skops, MLflow, pickle and copies: nothing is lost, and few types have to be trusted."""
+
+import copy
+import pickle
+import warnings
+from importlib import import_module
+
+import numpy as np
+import pytest
+import skops.io
+
+from softmargin import (
+    CPA,
+    IPM,
+    OCAS,
+    SGD,
+    SKOPS_TRUSTED_TYPES,
+    SMO,
+    SVC,
+    ActiveSet,
+    BlockSMO,
+    ConvergenceWarning,
+    LinearSVC,
+    OrdinalSVC,
+    Pegasos,
+    RankSVM,
+    load,
+)
+
+MODELS = [
+    *(LinearSVC(solver=solver) for solver in ("auto", OCAS(mixing=0.2), CPA(), Pegasos(seed=1), SGD(seed=1))),
+    *(SVC(solver=solver) for solver in ("auto", "active_set", BlockSMO(size=16), SMO(), ActiveSet(start="cold"))),
+    SVC(kernel="linear", solver=IPM()),
+    SVC(kernel="precomputed"),
+    *(RankSVM(solver=solver) for solver in ("auto", CPA())),
+    *(OrdinalSVC(thresholds=kind) for kind in ("fitted", "immediate", "all")),
+]
+
+
+def through_skops(model):
+    return skops.io.loads(skops.io.dumps(model), trusted=SKOPS_TRUSTED_TYPES)
+
+
+def through_pickle(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+def fitted(model, X, y, **params):
+    if getattr(model, "kernel", "") == "precomputed":
+        X = X @ X.T
+    model = copy.deepcopy(model).set_params(**params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y), X
+
+
+def records(model):
+    traces = model.trace_ if isinstance(model.trace_, list) else [model.trace_]
+    return [list(trace) for trace in traces]
+
+
+def assert_same(found, model, X):
+    assert type(found) is type(model)
+    assert found.get_params() == model.get_params()
+    np.testing.assert_array_equal(found.predict(X), model.predict(X))
+    np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
+    for name in ("status_", "certificate_", "certificates_", "seconds_"):
+        assert getattr(found, name) == getattr(model, name)
+    assert records(found) == records(model)
+    left_out = {"_training"} if getattr(model, "kernel", "") == "precomputed" else set()  # perhaps a memory map
+    assert vars(found).keys() == vars(model).keys() - left_out
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize(
+    ("n_classes", "params"), [(2, {}), (3, {}), (3, {"warm_start": True}), (3, {"max_iter": 2, "tol": 1e-9})], ids=str
+)
+def test_a_fitted_model_comes_back(make_noisy, model, n_classes, params):
+    model, X = fitted(model, *make_noisy(n=80, n_classes=n_classes), **params)
+    for through in (through_skops, through_pickle, copy.copy, copy.deepcopy):
+        assert_same(through(model), model, X)
+
+
+@pytest.mark.parametrize("through", [through_skops, through_pickle])
+@pytest.mark.parametrize("model", [LinearSVC(), RankSVM(), OrdinalSVC(thresholds="all")], ids=str)
+def test_a_fit_goes_on_exactly_where_it_stopped(make_noisy, model, through):
+    X, y = make_noisy(n_classes=2)
+    stopped, _ = fitted(model, X, y, max_iter=3, tol=1e-6)
+    whole, _ = fitted(model, X, y, tol=1e-6)
+    resumed = through(stopped).set_params(max_iter=None, warm_start=True).fit(X, y)
+    np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+    assert resumed.n_iter_ == whole.n_iter_
+
+
+@pytest.mark.parametrize("through", [through_skops, through_pickle])
+def test_learning_goes_on(make_noisy, through):
+    X, y = make_noisy()
+    model = through(SVC(solver="active_set").fit(X[:150], y[:150])).partial_fit(X[150:], y[150:])
+    assert model.certificate_.relative_gap <= 1e-3
+    np.testing.assert_array_equal(model.row_ids_, np.arange(len(y)))
+
+
+def test_an_imported_model_has_no_status_and_comes_back_as_well(binary, tmp_path):
+    X, y = binary
+    LinearSVC().fit(X, y).save(tmp_path / "model", format="liblinear")
+    imported = load(tmp_path / "model")
+    found = through_skops(imported)
+    np.testing.assert_array_equal(found.predict(X), imported.predict(X))
+    assert np.isnan(found.certificate_.primal)
+
+
+def test_the_trusted_types_are_there_and_no_others():
+    """A name that has moved would be trusted in vain."""
+    for name in SKOPS_TRUSTED_TYPES:
+        module, _, kind = name.rpartition(".")
+        assert getattr(import_module(module), kind).__module__ == module
+    assert len(SKOPS_TRUSTED_TYPES) == len(set(SKOPS_TRUSTED_TYPES))
+
+
+def test_skops_loads_nothing_of_ours_that_is_not_trusted(binary):
+    stored = skops.io.dumps(LinearSVC(solver=OCAS()).fit(*binary))
+    assert set(skops.io.get_untrusted_types(data=stored)) <= set(SKOPS_TRUSTED_TYPES)
+    with pytest.raises(skops.io.exceptions.UntrustedTypesFoundException, match="LinearSVC"):
+        skops.io.loads(stored)
+
+
+@pytest.mark.filterwarnings("ignore")  # of MLflow and what it imports
+def test_mlflow_round_trip(three_classes, tmp_path):
+    flavour = pytest.importorskip(
+        "mlflow.sklearn", reason="MLflow, more than a gigabyte with what it needs, is missing"
+    )
+    X, y = three_classes
+    model = SVC().fit(X, y)
+    flavour.save_model(
+        model, str(tmp_path / "model"), pip_requirements=["softmargin"], skops_trusted_types=SKOPS_TRUSTED_TYPES
+    )
+    assert_same(flavour.load_model(str(tmp_path / "model")), model, X)

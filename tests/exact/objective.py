@@ -1,0 +1,271 @@
+"""The exact objective of a stored model and the exact optimum of its training problem, from the definition.
+
+Nothing here uses the library: a problem is what `docs/notation.md` says, and a model is what its fitted attributes
+hold, every float64 taken as the rational number that it is. A training problem is a list of tasks, one for each
+certificate of the model. All tasks have losses c_l max(0, 1 - margin_l):
+
+    linear     1/2 |w|^2 + sum_l c_l max(0, 1 - w.v_l - t.B_l)       v_l = y_i x_i, x_i - x_j or z_ik x_i
+    kernel     1/2 beta'K beta + sum_i c_i max(0, 1 - y_i ((K beta)_i + b))
+
+with free variables t: the intercept, or the thresholds. Values of kernels with exp are known up to 2^-399 each, and
+everything that follows from them is a bracket that takes this into account; all the rest is exact.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from exact.rational import BoxQP, dyadic, maximise
+
+# Kernel values with exp are rounded to multiples of 2^-EXP_BITS.
+EXP_BITS = 400
+EXP_ERROR = Fraction(1, 2 ** (EXP_BITS - 1))
+_EXP_IS_ZERO = 300  # exp(-300) < 2^-400
+_EXP_DIGITS = 150
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Two numbers that enclose the true one, and are equal if it is known exactly."""
+
+    lower: Fraction
+    upper: Fraction
+
+
+@dataclass(frozen=True)
+class LinearTask:
+    """A task over vectors v_l with coefficients B_l of the free variables t; `ascending` keeps t in order."""
+
+    vectors: Sequence[Sequence[Fraction]]
+    costs: Sequence[Fraction]
+    coefficients: Sequence[Sequence[int]]
+    ascending: bool = False
+
+    def primal(self, w: Sequence[Fraction], t: Sequence[Fraction]) -> Bracket:
+        if self.ascending and any(before > after for before, after in pairwise(t)):
+            raise ArithmeticError("the thresholds do not ascend")
+        value = dot(w, w) / 2
+        for v, cost, B in zip(self.vectors, self.costs, self.coefficients, strict=True):
+            value += cost * max(Fraction(0), 1 - dot(w, v) - dot(t, B))
+        return Bracket(value, value)
+
+    @cached_property
+    def optimum(self) -> Bracket:
+        n_free = len(self.coefficients[0])
+        integers = _on_common_grid(self.vectors)
+        Q = [[Fraction(sum(map(int.__mul__, a, b))) for b in integers[0]] for a in integers[0]]
+        Q = [[value * integers[1] for value in row] for row in Q]
+        p, hi = [1] * len(Q), list(self.costs)
+        A = [[B[k] for B in self.coefficients] for k in range(n_free)]
+        if self.ascending:  # a multiplier for every t_k <= t_(k+1)
+            for k in range(n_free - 1):
+                for row in Q:
+                    row.append(Fraction(0))
+                Q.append([Fraction(0)] * (len(Q) + 1))
+                for j, row in enumerate(A):
+                    row.append((j == k + 1) - (j == k))
+                p.append(0)
+                hi.append(None)
+        found = maximise(BoxQP(Q, p, hi, A))
+        return Bracket(found.lower, found.upper)
+
+
+@dataclass(frozen=True)
+class KernelTask:
+    """A task over a kernel matrix whose entries may be wrong by `error`; the intercept is free."""
+
+    K: Sequence[Sequence[Fraction]]
+    error: Fraction
+    signs: Sequence[int]
+    costs: Sequence[Fraction]
+
+    def primal(self, beta: Sequence[Fraction], b: Fraction) -> Bracket:
+        f = [dot(row, beta) for row in self.K]
+        value = dot(beta, f) / 2
+        for f_i, y, cost in zip(f, self.signs, self.costs, strict=True):
+            value += cost * max(Fraction(0), 1 - y * (f_i + b))
+        size = sum(map(abs, beta), Fraction(0))
+        error = self.error * size * (size / 2 + sum(self.costs))
+        return Bracket(value - error, value + error)
+
+    @cached_property
+    def optimum(self) -> Bracket:
+        Q = [
+            [y * z * k for z, k in zip(self.signs, row, strict=True)] for y, row in zip(self.signs, self.K, strict=True)
+        ]
+        found = maximise(BoxQP(Q, [1] * len(Q), self.costs, [self.signs]))
+        size = sum(found.a)
+        error = self.error * size * (size / 2 + sum(self.costs))
+        return Bracket(found.lower - error, found.upper + error)
+
+
+def dot(left: Sequence[Fraction], right: Sequence[Any]) -> Fraction:
+    return sum((a * b for a, b in zip(left, right, strict=True) if b), Fraction(0))
+
+
+def exact(values: Any) -> Any:
+    """float64 numbers, or nested lists of them, as fractions."""
+    if isinstance(values, list | tuple | np.ndarray):
+        return [exact(value) for value in values]
+    return Fraction(float(values))
+
+
+def _on_common_grid(vectors: Sequence[Sequence[Fraction]]) -> tuple[list[list[int]], Fraction]:
+    """Integers, and the square of the unit that they are multiples of."""
+    below = max((value.denominator for vector in vectors for value in vector), default=1)  # a power of two
+    return [[int(value * below) for value in vector] for vector in vectors], Fraction(1, below**2)
+
+
+def tasks_and_values(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
+    """Each task of the training problem, with the exact objective of the stored model."""
+    yield from _KINDS[problem.estimator](problem, model)
+
+
+def _weights(problem: Any) -> list[Fraction]:
+    """Sample weight times class weight of each row."""
+    given = exact(problem.sample_weight) if problem.sample_weight is not None else [Fraction(1)] * len(problem.y)
+    factors = problem.parameters.get("class_weight", {})
+    return [s * Fraction(factors.get(label, 1)) for s, label in zip(given, problem.y, strict=True)]
+
+
+def _linear_svc(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
+    X, s, C = exact(problem.dense), _weights(problem), Fraction(model.C)
+    classes = sorted(set(problem.y))
+    kind = model.intercept if model.fit_intercept else "none"
+    if kind == "penalised":
+        X = [[*x, Fraction(1)] for x in X]
+    for k, positive in enumerate([classes[1]] if len(classes) == 2 else classes):
+        signs = [1 if label == positive else -1 for label in problem.y]
+        task = LinearTask(
+            [[y * v for v in x] for x, y in zip(X, signs, strict=True)],
+            [C * s_i for s_i in s],
+            [[y] if kind == "free" else [] for y in signs],
+        )
+        w, b = exact(model.coef_[k]), exact(model.intercept_[k])
+        if kind == "none" and b != 0:
+            raise ArithmeticError("a model without intercept has one")
+        yield task, task.primal([*w, b] if kind == "penalised" else w, [b] if kind == "free" else [])
+
+
+def _svc(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
+    K, error = kernel_matrix(problem, model)
+    s, C = _weights(problem), Fraction(model.C)
+    classes = sorted(set(problem.y))
+    codes = [classes.index(label) for label in problem.y]
+    dual_coef, support = exact(model.dual_coef_), [int(i) for i in model.support_]
+    for k, (first, second) in enumerate(combinations(range(len(classes)), 2)):
+        positive = second if len(classes) == 2 else first
+        rows = [i for i in range(len(s)) if codes[i] in (first, second) and s[i] > 0]
+        beta = dict.fromkeys(rows, Fraction(0))
+        for place, i in enumerate(support):  # scikit-learn's layout: a row of dual_coef_ for each other class
+            if codes[i] == first:
+                beta[i] = dual_coef[second - 1][place]
+            elif codes[i] == second:
+                beta[i] = dual_coef[first][place]
+        task = KernelTask(
+            [[K[i][j] for j in rows] for i in rows],
+            error,
+            [1 if codes[i] == positive else -1 for i in rows],
+            [C * s[i] for i in rows],
+        )
+        yield task, task.primal([beta[i] for i in rows], exact(model.intercept_[k]))
+
+
+def kernel_matrix(problem: Any, model: Any) -> tuple[list[list[Fraction]], Fraction]:
+    """The kernel of the rows with one another, and by how much an entry may be wrong."""
+    kernel, X = model.kernel, exact(problem.dense)
+    if kernel == "precomputed":
+        return X, Fraction(0)
+    integers, exponent = dyadic([v for row in problem.dense for v in row])
+    width = len(X[0])
+    rows = [integers[i * width : (i + 1) * width] for i in range(len(X))]
+    unit = Fraction(2) ** exponent
+    if kernel in ("linear", "poly"):
+        products = [[sum(map(int.__mul__, x, z)) * unit**2 for z in rows] for x in rows]
+        if kernel == "linear":
+            return products, Fraction(0)
+        gamma, coef0 = Fraction(model.gamma_), Fraction(model.coef0)
+        return [[(gamma * v + coef0) ** model.degree for v in row] for row in products], Fraction(0)
+    gamma = Fraction(model.gamma_)
+    if kernel == "rbf":
+        distances = [[sum((a - b) ** 2 for a, b in zip(x, z, strict=True)) * unit**2 for z in rows] for x in rows]
+    elif kernel == "laplacian":
+        distances = [[sum(abs(a - b) for a, b in zip(x, z, strict=True)) * unit for z in rows] for x in rows]
+    else:
+        raise ValueError(f"the kernel {kernel!r} is not known here")
+    known: dict[Fraction, Fraction] = {}
+    for distance in {d for row in distances for d in row}:
+        known[distance] = exp_minus(gamma * distance)
+    return [[known[d] for d in row] for row in distances], EXP_ERROR
+
+
+def exp_minus(q: Fraction) -> Fraction:
+    """exp(-q) for q >= 0, as a multiple of 2^-EXP_BITS, wrong by at most EXP_ERROR.
+
+    Python's decimal rounds exp correctly. Rounding q as well leaves an error below 1e-145; the grid is 4e-121 wide.
+    """
+    if q > _EXP_IS_ZERO:
+        return Fraction(0)
+    with localcontext() as context:
+        context.prec = _EXP_DIGITS
+        value = (-(Decimal(q.numerator) / Decimal(q.denominator))).exp()
+    return Fraction(round(Fraction(value) * 2**EXP_BITS), 2**EXP_BITS)
+
+
+def _rank_svm(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
+    task = _ranking(problem, Fraction(model.C), model.pairs == "mean", model.query_weight == "equal")
+    yield task, task.primal(exact(model.coef_), [])
+
+
+def _ranking(problem: Any, C: Fraction, average: bool, equal_queries: bool) -> LinearTask:
+    X, s, y = exact(problem.dense), _weights(problem), problem.y
+    queries = problem.qid if problem.qid is not None else [0] * len(y)
+    pairs = [
+        (i, j)
+        for i in range(len(y))
+        for j in range(len(y))
+        if queries[i] == queries[j] and y[i] > y[j] and s[i] * s[j] > 0
+    ]
+    weights = [s[i] * s[j] for i, j in pairs]
+    if equal_queries:
+        totals: dict[Any, Fraction] = {}
+        for (i, _), weight in zip(pairs, weights, strict=True):
+            totals[queries[i]] = totals.get(queries[i], Fraction(0)) + weight
+        weights = [weight / totals[queries[i]] for (i, _), weight in zip(pairs, weights, strict=True)]
+    unit = 1 / sum(weights) if average else Fraction(1)
+    return LinearTask(
+        [[a - b for a, b in zip(X[i], X[j], strict=True)] for i, j in pairs],
+        [C * unit * weight for weight in weights],
+        [[] for _ in pairs],
+    )
+
+
+def _ordinal_svc(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
+    C = Fraction(model.C)
+    if model.thresholds == "fitted":
+        task = _ranking(problem, C, average=True, equal_queries=False)
+        yield task, task.primal(exact(model.coef_), [])
+        return
+    X, s = exact(problem.dense), _weights(problem)
+    classes = sorted(set(problem.y))
+    ranks = [classes.index(label) for label in problem.y]
+    n_thresholds = len(classes) - 1
+    vectors, costs, coefficients = [], [], []
+    for x, weight, rank in zip(X, s, ranks, strict=True):
+        near = model.thresholds == "immediate"
+        for k in (k for k in range(n_thresholds) if not near or k in (rank - 1, rank)):
+            z = 1 if rank > k else -1
+            vectors.append([z * v for v in x])
+            costs.append(C * weight)
+            coefficients.append([-z if j == k else 0 for j in range(n_thresholds)])
+    task = LinearTask(vectors, costs, coefficients, ascending=model.thresholds == "immediate")
+    yield task, task.primal(exact(model.coef_), exact(model.thresholds_))
+
+
+_KINDS = {"LinearSVC": _linear_svc, "SVC": _svc, "RankSVM": _rank_svm, "OrdinalSVC": _ordinal_svc}
