@@ -105,8 +105,8 @@ def _tell_width(X: Any, data: Path) -> None:
     if n_cols > MANY_FEATURES and n_cols > EMPTY_FACTOR * (n_values := getattr(X, "nnz", X.size)):
         output.note(
             f"{files.title(data)}: the largest index makes {n_cols} features of {n_values} values. The model has a "
-            f"weight for each of them, and its file {8 * n_cols / 2**30:.1f} GiB. If that index is a mistake, stop with "
-            "Ctrl-C."
+            f"weight for each of them, and its file {8 * n_cols / 2**30:.1f} GiB. If that index is a mistake, stop "
+            "with Ctrl-C."
         )
 
 

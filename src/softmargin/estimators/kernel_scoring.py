@@ -87,6 +87,10 @@ def kernel_scores(
     """
     rows = as_rows(X)
     if kernel is None:
+        (rows,), used = without_empty_columns(rows)
+        if used is not None:
+            known = np.isin(support, used)  # the values with all others are zero
+            support, coefficients = np.searchsorted(used, support[known]), coefficients[known]
         return np.asarray(rows.native()[:, support] @ coefficients + intercept, dtype=np.float64)
     vectors = as_rows(support_vectors)
     if rows.n_cols != vectors.n_cols:
