@@ -15,7 +15,7 @@ from softmargin.data.convert import as_rows, thinned
 from softmargin.kernels.expansion import expansion
 from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 
-LARGEST_DEGREE = 2**31 - 1  # what compiled code counts with
+LARGEST_DEGREE = 1000  # as of LIBSVM models that are read; each kernel value costs as many products
 
 
 def named_kernel(name: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel | None:
