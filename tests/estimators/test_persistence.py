@@ -467,6 +467,18 @@ def test_a_missing_file_is_a_missing_file(path):
         load(path)
 
 
+def test_a_file_from_before_a_field_of_the_certificate_is_read(path, binary):
+    model = LinearSVC().fit(*binary)
+    assert saved_and_loaded(model, path).certificate_ == model.certificate_
+    record = read_model(path)
+    for certificate in record.values["certificates_"]:
+        del certificate["rounding"]
+    write_model(path, record)
+    found = load(path).certificate_
+    assert math.isnan(found.rounding)
+    assert (found.primal, found.dual) == (model.certificate_.primal, model.certificate_.dual)
+
+
 def test_a_record_of_weights_alone_is_a_model(path):
     arrays = {"coef_": np.ones((1, 2)), "intercept_": np.zeros(1), "classes_": np.array(["a", "b"])}
     write_model(path, ModelRecord("LinearSVC", {}, {}, arrays))
