@@ -232,15 +232,3 @@ class TestUnseenFeatures:
         run("train", cancer, tmp_path / "m", "--kernel", "rbf", "-q")
         (tmp_path / "wide").write_text("1 1:1 400000000:1\n")
         assert "features beyond 30" in run("predict", tmp_path / "m", tmp_path / "wide").stderr
-
-    def test_an_index_that_asks_for_more_memory_than_there_is_is_refused_before(self, run, tmp_path, monkeypatch):
-        monkeypatch.setattr("softmargin.cli.training.free_bytes", lambda: 1 << 30)
-        (tmp_path / "d").write_text("1 1:1 400000000:1\n-1 1:2\n")
-        error = run("train", tmp_path / "d", tmp_path / "m", code=1).stderr
-        assert "the largest index is 400,000,000, but only 2 features occur" in error
-        assert "GiB are free" in error
-
-    def test_a_large_index_is_told(self, run, tmp_path, monkeypatch):
-        monkeypatch.setattr("softmargin.cli.training.SMALL_MODEL_BYTES", 1000)
-        (tmp_path / "d").write_text("1 1:1 4000:1\n-1 1:2\n")
-        assert "the largest index is 4,000" in run("train", tmp_path / "d", tmp_path / "m").stderr

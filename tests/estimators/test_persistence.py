@@ -169,7 +169,7 @@ class TestSaving:
             ("random_state", np.random.RandomState(0)),
             ("solver", replace(OCAS(), mixing=0.3).step),
             ("class_weight", {0: [1, object()]}),
-            ("C", np.ones(1)),
+            ("verbose", np.ones(1)),
         ],
     )
     def test_a_parameter_that_cannot_be_saved_is_named(self, path, binary, name, value):
@@ -354,6 +354,8 @@ class TestLies:
         ("params", "cause"),
         [
             ({"D": 1.0}, "'D'"),
+            ({"C": "large"}, "C='large'"),
+            ({"tol": [1]}, r"tol=\[1\]"),
             ({"solver": model_file.Named("os.system", {})}, "os.system"),
             ({"solver": model_file.Named("OCAS", {"code": "x"})}, "'code'"),
             ({"solver": model_file.Named("OCAS", {"mixing": 7.0})}, "mixing"),
@@ -463,6 +465,18 @@ sys.exit("sklearn" in sys.modules or "numba" in sys.modules)
 def test_a_missing_file_is_a_missing_file(path):
     with pytest.raises(FileNotFoundError):
         load(path)
+
+
+def test_a_file_from_before_a_field_of_the_certificate_is_read(path, binary):
+    model = LinearSVC().fit(*binary)
+    assert saved_and_loaded(model, path).certificate_ == model.certificate_
+    record = read_model(path)
+    for certificate in record.values["certificates_"]:
+        del certificate["rounding"]
+    write_model(path, record)
+    found = load(path).certificate_
+    assert math.isnan(found.rounding)
+    assert (found.primal, found.dual) == (model.certificate_.primal, model.certificate_.dual)
 
 
 def test_a_record_of_weights_alone_is_a_model(path):
@@ -723,6 +737,7 @@ class TestLiesAboutSVC:
             ({"kernel": "poly", "degree": "three"}, "degree='three'"),
             ({"kernel": "poly", "coef0": None}, "coef0=None"),
             ({"kernel": "poly", "degree": math.inf}, "degree=inf"),
+            ({"kernel": "poly", "degree": 2**70}, "degree="),
             ({"solver": model_file.Named("SMO", {"rule": "best"})}, "best"),
             ({"solver": model_file.Named("SMO", {"block": "ten"})}, "SMO"),
             ({"solver": model_file.Named("BlockSMO", {"code": "x"})}, "'code'"),

@@ -15,7 +15,7 @@ from softmargin.data.convert import as_rows, thinned
 from softmargin.kernels.expansion import expansion
 from softmargin.kernels.functions import RBF, Custom, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 
-LARGEST_DEGREE = 2**31 - 1  # what compiled code counts with
+LARGEST_DEGREE = 1000  # as of LIBSVM models that are read; each kernel value costs as many products
 
 
 def named_kernel(name: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel | None:
@@ -87,6 +87,10 @@ def kernel_scores(
     """
     rows = as_rows(X)
     if kernel is None:
+        (rows,), used = without_empty_columns(rows)
+        if used is not None:
+            known = np.isin(support, used)  # the values with all others are zero
+            support, coefficients = np.searchsorted(used, support[known]), coefficients[known]
         return np.asarray(rows.native()[:, support] @ coefficients + intercept, dtype=np.float64)
     vectors = as_rows(support_vectors)
     if rows.n_cols != vectors.n_cols:

@@ -70,6 +70,7 @@ class SaveMixin:
         """
         check_is_fitted(self)
         plan = _plan_of(self)
+        _check_limits(self)
         write = plan.formats[validation.one_of(format, "format", tuple(plan.formats))]
         if include_training_state and format != "softmargin":
             raise SoftmarginError(f"the format {format!r} holds no training state: drop include_training_state.")
@@ -134,9 +135,16 @@ def _estimator_of(record: ModelRecord) -> Any:
     if unknown := sorted(record.params.keys() - cls().get_params(deep=False).keys()):
         raise ModelFileError(f"the parameter {shown(unknown[0])} is unknown for {record.kind}")
     estimator = cls(**{name: _param_from_data(value) for name, value in record.params.items()})
+    _check_limits(estimator)
     for part in (*plan.parts, ORIGIN_PART, plan.state):
         part.unpack(estimator, record)
     return estimator
+
+
+def _check_limits(estimator: Any) -> None:
+    """What `certify` and the command line rely on without a fit; other parameters are checked by the next fit."""
+    validation.positive_number(estimator.C, "C")
+    validation.stop_rule(estimator.tol, estimator.max_iter, estimator.max_seconds, "relative_gap")
 
 
 def _param_to_data(value: Any) -> Any:

@@ -362,6 +362,7 @@ VALUE_FORMS: dict[str, type | Callable[[Any, str], None]] = {
     "shape_fit_": _check_shape,
     "next_row_id": int,
     "state": dict,
+    **ORIGIN,
 }
 
 
