@@ -264,7 +264,7 @@ def test_bad_queries_are_told_in_one_sentence(run, tmp_path, text, words):
     [
         ("1 1:nan\n0 1:3\n", "row 1 has values that are not finite"),
         ("nan 1:1\n0 1:3\n", "row 1 has a label that is not finite"),
-        ("", "there are no rows"),
+        ("", "empty"),
     ],
 )
 def test_what_cannot_be_learned_from_is_told_in_one_sentence(run, ranks, tmp_path, text, words):

@@ -160,7 +160,7 @@ class TestStandardStreams:
         assert error.startswith("softmargin: the standard input:2:6: ")
         error = run("train", "-", tmp_path / "m", code=1, given="a,b\n1,x\n").stderr
         assert error.startswith("softmargin: the standard input: ")
-        assert "the standard input: there are no rows" in run("train", "-", tmp_path / "m", code=1, given="").stderr
+        assert "the file is empty" in run("train", "-", tmp_path / "m", code=1, given="").stderr
 
     def test_an_endless_text_that_is_no_data_is_refused_at_once(self, model):
         script = f"yes | {sys.executable} -c 'from softmargin.cli.main import main; main()' predict {model} -"

@@ -89,7 +89,7 @@ def read(path: Path, options: DataOptions, model: Trained | None = None, *, with
     with readable(path) as file, showing(f"reading {title(path)}"):
         table = _read(file, options, model, with_queries)
     if table.X.shape[0] == 0:
-        raise DataFormatError("there are no rows: the file is empty, or has comments only.", file=title(path))
+        raise DataFormatError("there are no rows: the file is empty, or holds comments only.", file=title(path))
     if model is not None:
         _tell(table, options, model, title(path))
         if table.index_base is not None and table.X.shape[1] < model.n_features:
@@ -114,8 +114,8 @@ def _read(file: Path, options: DataOptions, model: Trained | None, with_queries:
             zero_based = model.index_base == 0
         if name.endswith(".npy") and label is None and (n_columns := map_npy(file).shape[-1]) == model.n_features + 1:
             raise SoftmarginError(
-                f"{file} has {n_columns} columns, one more than the model has features: say which one is the label, such "
-                "as --label -1 for the last."
+                f"{file} has {n_columns} columns, one more than the model has features: say which one is the label, "
+                "such as --label -1 for the last."
             )
     return load_table(
         file,
