@@ -144,12 +144,10 @@ def n_compiled() -> int:
 
 def compiled_functions() -> list[Any]:
     """Those that are compiled, or loaded from the cache, in the modules that are imported."""
-    from numba.core.dispatcher import Dispatcher
-
     found: dict[int, Any] = {}
     for name, module in list(sys.modules.items()):
         if name.startswith("softmargin."):
-            found |= {id(value): value for value in vars(module).values() if isinstance(value, Dispatcher)}
+            found |= {id(value): value for value in vars(module).values() if hasattr(value, "nopython_signatures")}
     return list(found.values())
 
 
