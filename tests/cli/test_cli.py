@@ -144,7 +144,7 @@ def test_missing_files_wrong_models_and_wrong_usage(run, cancer, tmp_path):
     run("train", cancer, model, "-q")
     (tmp_path / "other").write_text("7 1:1\n8 2:1\n")
     assert "none of the labels" in run("evaluate", model, tmp_path / "other", code=1).stderr
-    assert "classes" in run("certify", model, tmp_path / "other", code=1).stderr
+    assert "has 2 rows, but" in run("certify", model, tmp_path / "other", code=1).stderr
     (tmp_path / "nan").write_text("1 1:1\n-1 1:nan\n")
     assert "row 2 has values that are not finite" in run("predict", model, tmp_path / "nan", code=1).stderr
 

@@ -369,3 +369,17 @@ def evaluate(
 
     options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=no_qid)
     using.evaluate(model, data, options, k=k, as_json=json)
+
+
+@app.command()
+@reporting_errors
+def warmup(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary.")] = False, json: Json = False
+) -> None:
+    """Compile what fits and predictions need, and keep it.
+
+    For images and workers: later processes that find the same cache folder (NUMBA_CACHE_DIR) do not compile.
+    """
+    from softmargin.cli import warmup as compiling
+
+    compiling.warmup(quiet=quiet, as_json=json)

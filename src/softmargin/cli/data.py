@@ -15,7 +15,7 @@ from softmargin.cli.files import readable, title
 from softmargin.cli.output import note, showing
 from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
 from softmargin.io.compression import opened
-from softmargin.io.npy import read_npz
+from softmargin.io.npy import map_npy, read_npz
 from softmargin.io.svmlight import Failure, text_blocks
 from softmargin.io.tables import QUERY_NAME, Table, load_table
 
@@ -90,7 +90,7 @@ def read(path: Path, options: DataOptions, model: Trained | None = None, *, with
     with readable(path) as file, showing(f"reading {title(path)}"):
         table = _read(file, options, model, with_queries)
     if table.X.shape[0] == 0:
-        raise DataFormatError("there are no rows: the file is empty, or has comments only.", file=title(path))
+        raise DataFormatError("there are no rows: the file is empty, or holds comments only.", file=title(path))
     if model is not None:
         _tell(table, options, model, title(path))
         if table.index_base is not None and table.X.shape[1] < model.n_features:
@@ -113,6 +113,11 @@ def _read(file: Path, options: DataOptions, model: Trained | None, with_queries:
         n_features, feature_names = None if is_text else model.n_features, model.feature_names
         if options.index_base == "auto" and model.index_base is not None:
             zero_based = model.index_base == 0
+        if name.endswith(".npy") and label is None and (n_columns := map_npy(file).shape[-1]) == model.n_features + 1:
+            raise SoftmarginError(
+                f"{file} has {n_columns} columns, one more than the model has features: say which one is the label, "
+                "such as --label -1 for the last."
+            )
     return load_table(
         file,
         label=label,
@@ -175,6 +180,11 @@ def naming(path: Path, rows: Labelled) -> Iterator[None]:
         message = str(error).splitlines()[0]
         if message.startswith("Input X contains"):
             message = f"row {_first_bad_row(rows.X) + 1} has values that are not finite (nan or inf)."
+        elif message.startswith("Unknown label type"):
+            message = (
+                f"the labels, such as {rows.y[0]!r}, are real numbers, not classes: name another column with --label, "
+                "or learn their order with --task rank."
+            )
         elif message.startswith("Input y contains"):
             message = f"row {int(np.argmin(np.isfinite(rows.y))) + 1} has a label that is not finite (nan or inf)."
         raise DataFormatError(message, file=title(path)) from None

@@ -30,7 +30,11 @@ _HEAD_BYTES = 1 << 16
 
 def title(path: Path) -> str:
     """How a message calls it."""
-    return "the standard input" if str(path) in STANDARD_INPUT else str(path)
+    return "the standard input" if is_input_stream(path) else str(path)
+
+
+def is_input_stream(path: Path) -> bool:
+    return str(path) in STANDARD_INPUT
 
 
 def is_output_stream(path: Path) -> bool:
@@ -46,7 +50,7 @@ def readable(path: Path) -> Iterator[Path]:
 
     A copy, because formats but svmlight text are not read from front to back. Its content says what it is.
     """
-    if str(path) not in STANDARD_INPUT:
+    if not is_input_stream(path):
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="softmargin-") as folder:
@@ -140,9 +144,17 @@ def looks_like_model(head: bytes) -> bool:
     return head.startswith(_MODELS) or head[8:].startswith(_MODEL_HEAD)
 
 
+def is_model(path: Path) -> bool:
+    """Whether a file looks like a model of ours or of LIBLINEAR or LIBSVM."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return looks_like_model(file.read(_HEAD_BYTES))
+
+
 def _same_file(path: Path, other: Path) -> bool:
     with suppress(OSError, ValueError):
-        found = os.fstat(sys.stdin.fileno()) if str(other) in STANDARD_INPUT else other.stat()
+        found = os.fstat(sys.stdin.fileno()) if is_input_stream(other) else other.stat()
         return stat.S_ISREG(found.st_mode) and os.path.samestat(path.stat(), found)
     return False
 

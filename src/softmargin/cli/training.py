@@ -181,7 +181,8 @@ def _check_unchanged(estimator: Any, given: dict[str, Any]) -> None:
         own = getattr(estimator, name)
         if given[name] != own:
             raise SoftmarginError(
-                f"--resume goes on with the model's own {option(name)}, {own!r}: leave the other out."
+                f"--resume goes on with the model's own {option(name)}, {'none' if own is None else repr(own)}: leave "
+                "the other out."
             )
 
 

@@ -4,8 +4,10 @@ Predicting and showing do not import scikit-learn, nor Numba unless the model ha
 """
 
 import math
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
+from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,7 @@ def predict(
     files.write(out, lambda file: file.write(text.encode()))
     summary: dict[str, Any] = {"rows": len(predicted), "predictions": str(out)}
     if predictor.classes is not None and table.y is not None and np.isin(table.y, predictor.classes).any():
+        _tell_strangers(table.y, predictor.classes, data)
         correct = int(np.count_nonzero(predicted == table.y))
         summary |= {"correct": correct, "accuracy": correct / len(predicted)}
         if not as_json:
@@ -50,9 +53,7 @@ def predict(
 
 def _predictor(model: Path, data: Path) -> tuple[Predictor, Trained]:
     """What predicts, and what it expects of the data."""
-    check_inputs(model, data)
-    with files.readable(model) as file:
-        record = read_model(file)
+    record = _opened(model, data, read_model)
     try:
         predictor = predictor_of(record)
         names, index_base = record.arrays.get("feature_names_in_"), record.values.get("index_base_")
@@ -61,9 +62,17 @@ def _predictor(model: Path, data: Path) -> tuple[Predictor, Trained]:
         raise ModelFileError(f"{files.title(model)}: {error}") from None
 
 
-def check_inputs(model: Path, data: Path) -> None:
-    if str(model) in files.STANDARD_INPUT and str(data) in files.STANDARD_INPUT:
+def _opened(model: Path, data: Path, read: Callable[[Path], Any]) -> Any:
+    """The model, by one of its readers."""
+    if files.is_input_stream(model) and files.is_input_stream(data):
         raise typer.BadParameter("MODEL and DATA cannot both come from the standard input.")
+    try:
+        with files.readable(model) as file:
+            return read(file)
+    except ModelFileError:
+        if files.is_model(data):
+            raise SoftmarginError(f"{files.title(data)} is the model, not {model}: MODEL comes before DATA.") from None
+        raise
 
 
 def _scores(predictor: Predictor, X: Any, data: Path, options: DataOptions) -> np.ndarray:
@@ -174,9 +183,7 @@ def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, a
     from softmargin.estimators.certify import certify as judged
     from softmargin.estimators.persistence import load
 
-    check_inputs(model, data)
-    with files.readable(model) as file:
-        estimator = load(file)
+    estimator = _opened(model, data, load)
     is_ours = hasattr(estimator, "status_")
     if is_ours and C is not None:
         raise SoftmarginError(f"{files.title(model)} was trained with -C {estimator.C:g}: leave -C out.")
@@ -190,6 +197,11 @@ def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, a
     names, index_base = (vars(estimator).pop(name, None) for name in ("feature_names_in_", "index_base_"))
     trained = Trained.of(estimator.n_features_in_, names, index_base)
     rows = read_labelled(data, options, trained, with_queries=ranks)
+    if is_ours and _n_trained(estimator) not in (None, rows.X.shape[0]):
+        raise SoftmarginError(
+            f"{files.title(data)} has {rows.X.shape[0]} rows, but the model was trained on {_n_trained(estimator)}: "
+            "certify needs those rows, in the same order."
+        )
     with naming(data, rows), output.showing("judging"):
         certificate = judged(estimator, rows.X, rows.y, qid=rows.qid)
     output.show(
@@ -209,6 +221,14 @@ def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, a
         if is_ours and (reason := _why_worse(estimator.certificate_, certificate)):
             output.note(f"{files.title(data)}: {reason}")
         raise typer.Exit(output.STOPPED_EARLY)
+
+
+def _n_trained(estimator: Any) -> int | None:
+    """The number of training rows, where the model knows it."""
+    if hasattr(estimator, "shape_fit_"):
+        return int(estimator.shape_fit_[0])
+    dual = getattr(estimator, "dual_", None)
+    return None if dual is None else len(dual)
 
 
 def _why_worse(before: Any, now: Any) -> str:
@@ -239,10 +259,22 @@ def evaluate(model: Path, data: Path, options: DataOptions, *, k: int, as_json: 
     if classes is None:
         found |= {"queries": rows.n_queries} | ranking_measures(scores, rows.y, rows.qid, k)
     elif predictor.thresholds is not None:
+        _tell_strangers(rows.y, classes, data)
         found |= ordinal_measures(scores, predictor.labels(scores), classes, rows.y)
     else:
+        _tell_strangers(rows.y, classes, data)
         found |= measures(scores, classes, rows.y)
     output.show(found, as_json)
+
+
+def _tell_strangers(y: np.ndarray, classes: np.ndarray, data: Path) -> None:
+    strangers = np.setdiff1d(y, classes)
+    if strangers.size > 0:
+        n_rows = np.count_nonzero(np.isin(y, strangers))
+        output.note(
+            f"{files.title(data)}: labels that the model does not know, {shown(strangers.tolist())}, occur in {n_rows} "
+            f"of {len(y)} rows, which count as errors."
+        )
 
 
 def _check_queries(options: DataOptions, ranks: bool) -> None:

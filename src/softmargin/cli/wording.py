@@ -34,7 +34,7 @@ PHRASES = {
     r" or None \((.*?)\)": r", or be left out (\1)",
     r", a numpy RandomState or None": "",
     r"\bPass\b": "Give",
-    r"use ('[a-z_]+') or ('[a-z_]+')\.": r"use \1 or \2.",
+    r"leave it None": "leave it out",
 }
 _VALUE = r"""(?:'([^']*)'|"([^"]*)"|(\[[^\]]*\]|\{[^}]*\}|[^\s,;:()]*[^\s,;:().]))"""
 _ASSIGNED = re.compile(rf"(?<![\w./-])({'|'.join(ARGUMENTS)})={_VALUE}?")
