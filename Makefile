@@ -1,22 +1,30 @@
-# One folder, one environment: every target makes .venv first if it is missing or pyproject.toml changed.
+# Every target makes its environment first if that is missing or pyproject.toml changed: .venv, or .venv-python3.13 and
+# the like for another Python, `make test PYTHON=python3.13`.
 PYTHON ?= python3
-VENV := .venv
+VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 # Compiled code is cached here: the on-disk cache does not notice edits in callees of other files.
-TEST_CACHE := $(CURDIR)/build/numba-cache
+TEST_CACHE := $(CURDIR)/build/numba-cache$(VENV)
+# As many processes as there are cores share the tests.
+PYTEST := -m pytest -n auto
 
-.PHONY: demo test test-exact fuzz setup fmt lint bench-smoke docs clean
+.PHONY: demo test test-exact test-oldest fuzz setup fmt lint bench-smoke docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.dev
 	rm -rf $(TEST_CACHE)
-	NUMBA_CACHE_DIR=$(TEST_CACHE) $(BIN)/python -m pytest
+	NUMBA_CACHE_DIR=$(TEST_CACHE) $(BIN)/python $(PYTEST)
 
 # The long run of the problems that are judged in exact arithmetic; `make test` has 2,000 of them.
 test-exact: $(VENV)/.dev
-	NUMBA_CACHE_DIR=$(TEST_CACHE) SOFTMARGIN_EXACT_PROBLEMS=20000 $(BIN)/python -m pytest tests/exact
+	NUMBA_CACHE_DIR=$(TEST_CACHE) SOFTMARGIN_EXACT_PROBLEMS=20000 $(BIN)/python $(PYTEST) tests/exact
+
+# The oldest versions that pyproject.toml allows.
+test-oldest: .venv-oldest/.dev
+	rm -rf $(TEST_CACHE)-oldest
+	NUMBA_CACHE_DIR=$(TEST_CACHE)-oldest .venv-oldest/bin/python $(PYTEST)
 
 # Damaged files of every format; a mutant is known by its number and SEED.
 fuzz: N ?= 10000
@@ -42,7 +50,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/docs
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-* build dist .pytest_cache .ruff_cache .mypy_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "softmargin needs Python 3.11 or newer; try make PYTHON=python3.12")'
@@ -55,3 +63,9 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,plot]"
 	touch $@ $(VENV)/.demo
+
+.venv-oldest/.dev: pyproject.toml
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-oldest/bin/python -m uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct -e ".[test,cli,plot,parquet]"
+	touch $@

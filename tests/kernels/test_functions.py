@@ -62,7 +62,7 @@ def returning(values):
         (np.ones(72), r"shape \(72,\)"),
         (1.0, r"shape \(\)"),
         (None, r"shape \(\)"),
-        (sp.csr_array(np.ones((6, 12))), r"shape \(\)"),
+        (sp.csr_array(np.ones((6, 11))), r"shape \(6, 11\)"),
         (np.full((6, 12), np.nan), "NaN or infinity"),
         (np.where(np.eye(6, 12), np.inf, 0.0), "NaN or infinity"),
         (np.full((6, 12), "1"), "type <U1: real numbers"),

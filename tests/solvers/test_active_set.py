@@ -56,7 +56,7 @@ def partition(dual, beta):
 @pytest.mark.parametrize("C", [1e-3, 1.0, 100.0, 1e5])
 def test_every_pricing_finds_the_same_partition(pricing, C):
     dual = problem(s=S, C=C)
-    result = solve(dual, ActiveSet(pricing))
+    result = solve(dual, ActiveSet(pricing), tol=1e-9 if C <= 100.0 else 1e-6)  # more is not provable there
     assert result.status is Status.OPTIMAL
     assert result.certificate.kkt_violation <= 1e-6
     expected = solve(problem(s=S, C=C), ActiveSet(candidates=7))

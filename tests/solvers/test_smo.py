@@ -472,7 +472,7 @@ def test_an_unreachable_tolerance_ends(rule):
     X, y = noisy(60)
     problem = problem_of(X, y, RBF(0.5), 10.0)
     result = solved(problem, SMO(rule=rule), tol=-1.0)
-    assert result.status is Status.STALLED
+    assert result.status is Status.UNCONFIRMED  # stalled, and rounding alone is more than such a tolerance allows
     if rule != "maximum_gain":
         assert result.certificate.relative_gap < 1e-12
 

@@ -53,8 +53,10 @@ def lengths_above(rows: Rows) -> np.ndarray:
 
 def outputs(rows: Rows, w: np.ndarray, lengths: np.ndarray) -> Outputs:
     """X w, with error bounds from upper bounds of the lengths of the rows."""
-    k = longest_row(rows)
-    error = lengths * (gamma(k + 2) * norm_above(w))
+    k, norm = longest_row(rows), norm_above(w)
+    if norm == 0.0:  # whatever the rows are
+        return Outputs(np.zeros(rows.n_rows), 0.0, np.zeros(rows.n_rows))
+    error = lengths * (gamma(k + 2) * norm)
     error += 2 * k * TINY
     return Outputs(rows.dot(w), 0.0, error)
 
@@ -77,8 +79,8 @@ def combination(rows: Rows, v: np.ndarray, lengths: np.ndarray) -> tuple[float, 
     """An upper bound of |X'v|, and the computed X'v."""
     w = rows.t_dot(v)
     used = int(np.count_nonzero(v))
-    reach = float(np.abs(v) @ lengths) * (1.0 + gamma(v.size))
-    return (norm_above(w) + gamma(used + 20) * reach + used * np.sqrt(w.size) * TINY) * SLACK, w
+    charge = gamma(used + 20) * _reach(v, lengths) + used * np.sqrt(w.size) * TINY
+    return (norm_above(w) + charge) * SLACK, w
 
 
 def sharper_combination(rows: Rows, v: np.ndarray, lengths: np.ndarray) -> float:
@@ -89,9 +91,14 @@ def sharper_combination(rows: Rows, v: np.ndarray, lengths: np.ndarray) -> float
     used = int(np.count_nonzero(v))
     with np.errstate(all="ignore"):
         _precise.t_dot(*rows.flat, np.ascontiguousarray(v, dtype=np.float64), high, low)
-        reach = float(np.abs(v) @ lengths) * (1.0 + gamma(v.size))
-        found = (norm_above(high) + norm_above(low) + pair_error(rows, used) * reach) * SLACK
+        found = (norm_above(high) + norm_above(low) + pair_error(rows, used) * _reach(v, lengths)) * SLACK
     return float(found + 8 * used * np.sqrt(high.size) * TINY) if np.isfinite(found) else np.inf
+
+
+def _reach(v: np.ndarray, lengths: np.ndarray) -> float:
+    """An upper bound of sum_i |v_i| |x_i|; rows that are not used may be of any length."""
+    used = np.flatnonzero(v)
+    return float(np.abs(v[used]) @ lengths[used]) * (1.0 + gamma(used.size + 2))
 
 
 def pair_error(rows: Rows, k: int) -> float:

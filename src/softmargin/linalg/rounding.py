@@ -43,13 +43,16 @@ def sum_above(x: np.ndarray) -> float:
 
 
 def square_above(x: np.ndarray) -> float:
-    """An upper bound of |x|^2."""
+    """An upper bound of |x|^2; exact if x is zero."""
+    if not x.any():
+        return 0.0
     return above((float(x @ x) + x.size * TINY) * (1.0 + gamma(x.size + 2)))
 
 
 def norm_above(x: np.ndarray) -> float:
-    """An upper bound of |x|."""
-    return above(math.sqrt(square_above(x)))
+    """An upper bound of |x|; exact if x is zero."""
+    square = square_above(x)
+    return above(math.sqrt(square)) if square > 0.0 else 0.0
 
 
 def two_sum(a: Any, b: Any) -> tuple[Any, Any]:

@@ -46,10 +46,16 @@ def floored(x: np.ndarray, unit: float) -> np.ndarray:
 
 
 def take_off(alpha: np.ndarray, excess: float, where: np.ndarray) -> None:
-    """Lower some of the alpha, in place, by `excess` altogether: the largest of those marked first."""
+    """Lower some of the marked alpha, in place, by `excess` altogether.
+
+    Only the smallest that is large enough, if there is one: the largest ones may be at their bounds, and stay there.
+    """
     rows = np.flatnonzero(where)
     while excess > 0.0:
-        row = rows[np.argmax(alpha[rows])]
+        part = alpha[rows]
+        row = rows[np.argmin(np.where(part >= excess, part, np.inf))]
+        if alpha[row] < excess:
+            row = rows[np.argmax(part)]
         less = min(float(alpha[row]), excess)
         alpha[row] -= less
         excess -= less

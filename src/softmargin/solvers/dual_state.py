@@ -13,6 +13,7 @@ from softmargin.problems.base import DualQP
 
 # A sum of the variables that is off by less, as a share of them, is rounding.
 _ROUNDING = 1e-12
+_LAST_DIGITS = 2.0**-50
 # Larger outputs are damage; up to here their squares are finite.
 _LARGEST_OUTPUT = 1e150
 
@@ -70,9 +71,16 @@ def first_state(problem: DualQP, start: Any = None) -> DualState:
             return replace(start, is_stalled=False)
         return DualState(beta, problem.K.product(beta), iterations=start.iterations).counted(problem)
     if isinstance(start, DualStart):
-        beta = repaired(_checked(start.beta, n), problem)
+        beta = repaired(_at_bounds(_checked(start.beta, n), problem), problem)
         return DualState(beta, problem.K.product(beta)).counted(problem)
     return DualState(np.zeros(n), np.zeros(n))
+
+
+def _at_bounds(beta: np.ndarray, problem: DualQP) -> np.ndarray:
+    """Variables of a solution, which are rounded so that their sum is exact, at the bounds where they were before."""
+    rounding = _LAST_DIGITS * float(np.abs(beta).max(initial=0.0))
+    beta = np.where(np.abs(beta - problem.lo) <= rounding, problem.lo, beta)
+    return np.where(np.abs(beta - problem.hi) <= rounding, problem.hi, beta)
 
 
 def _checked(beta: np.ndarray, n: int) -> np.ndarray:
