@@ -14,7 +14,14 @@ from benchmarks.solvers import linear as linear_solvers
 
 THREADS = 2
 LINEAR = [("covtype", "csr", "float64", 0.15), ("covtype", "dense", "float32", 0.15), ("rcv1", "csr", "float64", 0.15)]
-KERNEL = [("mnist 20k", 0.15), ("a9a", 0.35), ("spambase", None)]
+# LIBSVM's stop rule is not the default: a claim that the judge does not confirm is judged twice.
+KERNEL = [
+    ("mnist 20k", "gap", 0.15),
+    ("mnist 20k", "kkt", None),
+    ("a9a", "gap", 0.35),
+    ("a9a", "kkt", None),
+    ("spambase", "gap", None),
+]
 COLUMNS = {
     "problem": ("problem", ""),
     "model": ("model", ""),
@@ -41,10 +48,13 @@ def main() -> None:
             for _ in range(args.repeats + 1)
         ][1:]
         _add(table, problem, "LinearSVC, C = 1, no intercept", fits, most)
-    for name, most in KERNEL:
+    for name, stopping, most in KERNEL:
         kernel_problem = tiny_kernel(name) if args.quick else load_kernel(name)
-        fits = [kernel_solvers.softmargin(kernel_problem, n_jobs=THREADS) for _ in range(args.repeats + 1)][1:]
-        _add(table, kernel_problem, f"SVC, RBF, C = {kernel_problem.C:g}", fits, most)
+        fits = [
+            kernel_solvers.softmargin(kernel_problem, n_jobs=THREADS, stopping=stopping)
+            for _ in range(args.repeats + 1)
+        ][1:]
+        _add(table, kernel_problem, f"SVC, RBF, C = {kernel_problem.C:g}, stopping = {stopping}", fits, most)
     table.finish(
         f"seconds: of the whole `fit`, validation included, after a warm-up; {args.repeats} runs, tol = 1e-3.",
         "of it rounding: the part of the relative gap that the judge charged for rounding errors, `rounding / primal`.",
