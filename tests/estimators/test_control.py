@@ -3,6 +3,7 @@
 import pickle
 import signal
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -266,6 +267,8 @@ class InterruptingOCAS(OCAS):
         self.calls[where] += 1
         if where == self.where and self.calls[where] == self.at:
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            if threading.current_thread() is not threading.main_thread():
+                time.sleep(0.2)  # the main thread hears it when it runs next
 
     def init(self, problem, start=None):
         self._count("init")

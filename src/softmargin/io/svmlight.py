@@ -7,7 +7,6 @@ reads the lines that the compiled one hands back, and makes all messages: so the
 
 import operator
 from collections.abc import Iterator
-from copy import copy
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -80,8 +79,9 @@ def read_svmlight(
     try:
         return _load(path, rules, _checked_type(dtype), thread_count(n_jobs))
     except DataFormatError as error:
-        failure = copy(error)
-    raise failure  # a new one, whose traceback does not keep alive what was read so far
+        failure = error.with_traceback(None)  # which would keep alive what was read so far
+        failure.__context__ = failure.__cause__ = None
+    raise failure
 
 
 def _load(path: Source, rules: Rules, dtype: np.dtype, n_threads: int) -> Svmlight:
