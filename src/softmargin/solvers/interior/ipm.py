@@ -27,6 +27,7 @@ from softmargin.solvers.interior.low_rank import (
     advance,
     beta_of,
     complementarity_of,
+    in_range,
     intercept_of,
     middle,
 )
@@ -97,8 +98,9 @@ class IPM:
         if not isinstance(before, Interior):
             before = self._begin(problem, state)
         qp = before.qp
-        point = advance(qp, before.point)
-        here = self._candidate(problem, qp, point)
+        with in_range():
+            point = advance(qp, before.point)
+            here = self._candidate(problem, qp, point)
         best = min(before.best, here, key=self._value)
         optimum = max(here.measure.dual, NEGLIGIBLE * here.measure.scale)  # about so, once the end is near
         is_spent = complementarity_of(qp, point) <= _SPENT * optimum
@@ -163,11 +165,13 @@ def low_rank_start(problem: DualQP, rank: int = 50, tol: float = 1e-4, max_iter:
     qp = LowRankQP(factored.V, problem.p, problem.lo, problem.hi, problem.total, problem.workers)
     point = middle(qp)
     for _ in range(max_iter):
-        point = advance(qp, point)
+        with in_range():
+            point = advance(qp, point)
         inside = _measured(problem, qp, beta_of(qp, point), intercept_of(qp, point))
         if RULES["relative_gap"](inside.measure) <= tol:
             break
-    return DualStart(crossed(qp, point)[0])
+    with in_range():
+        return DualStart(crossed(qp, point)[0])
 
 
 def factor_of(problem: DualQP, max_rank: int) -> LowRank:

@@ -22,7 +22,8 @@ Departs from the papers: w is a variable of its own; the sum is one more column 
 middle of the box, whose complementarity products are equal.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -190,6 +191,18 @@ def complementarity_of(qp: LowRankQP, point: Point) -> float:
     return 2.0 * len(qp.V) * point.mu * units.size / units.beta
 
 
+@contextmanager
+def in_range() -> Iterator[None]:
+    """Numbers that overflow or vanish on the way end in one sentence."""
+    try:
+        yield
+    except (ZeroDivisionError, np.linalg.LinAlgError):
+        raise SoftmarginError(
+            "numbers overflow or vanish in the interior point method: scale the features, for example with "
+            "StandardScaler, or use solver='auto'."
+        ) from None
+
+
 def advance(qp: LowRankQP, point: Point) -> Point:
     """One iteration: predictor, correctors, step. Where the products of all pairs have vanished there is none left."""
     from softmargin.solvers.interior import _passes
@@ -299,10 +312,7 @@ class _System:
         matrix *= scale
         matrix *= scale[:, None]
         if not np.isfinite(matrix).all():
-            raise SoftmarginError(
-                "numbers overflow or vanish in the interior point method: scale the features, for example with "
-                "StandardScaler, or use solver='auto'."
-            )
+            raise ZeroDivisionError
         jitter = 0.0
         while True:
             factor, failed = dpotrf(matrix, lower=1)
