@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -20,28 +20,20 @@ from softmargin.data.columns import Columns, Occupied
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.settings import Setting
-from softmargin.estimators.solver_kind import check_kind
-from softmargin.problems.base import RiskProblem, RowProblem
+from softmargin.estimators.solver_choice import named_solver
 from softmargin.solvers.base import Solver, run
-from softmargin.solvers.cutting_plane.cpa import CPA
-from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
-from softmargin.solvers.subgradient.pegasos import Pegasos
-from softmargin.solvers.subgradient.sgd import SGD
 from softmargin.solvers.subgradient.state import SubgradientSolver, SubgradientState
+from softmargin.tasks.solvers import PLANES, SINGLE_ROWS
 
-PLANE_SOLVERS: dict[str, Callable[[], Solver]] = {"auto": OCAS, "ocas": OCAS, "cpa": CPA}
-LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {**PLANE_SOLVERS, "pegasos": Pegasos, "sgd": SGD}
 Candidate = Callable[[Any], Solution]
 # What a state says about its best point may differ from what the rows say by this share: rounding stays far below.
 STATE_SLACK = 0.1
-_SOLVER_METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled")
 
 
 def linear_solver(solver: Any, random_state: Any = None) -> Solver:
     """A solver from its name, or a configured solver; one that draws at random without a seed is given one."""
-    found = _named_solver(solver, LINEAR_SOLVERS)
-    check_kind(found, (RiskProblem, RowProblem), _shown(LINEAR_SOLVERS))
+    found = named_solver(solver, (PLANES, SINGLE_ROWS), auto="ocas")
     if isinstance(found, SubgradientSolver) and found.seed is None and random_state is not None:
         return replace(found, seed=validation.seed(random_state))
     return found
@@ -49,26 +41,7 @@ def linear_solver(solver: Any, random_state: Any = None) -> Solver:
 
 def plane_solver(solver: Any) -> Solver:
     """A solver for risks that are no sum over rows, from its name, or a configured one."""
-    found = _named_solver(solver, PLANE_SOLVERS)
-    check_kind(found, (RiskProblem,), _shown(PLANE_SOLVERS))
-    return found
-
-
-def _named_solver(solver: Any, choices: dict[str, Callable[[], Solver]]) -> Solver:
-    known = _shown(choices)
-    if isinstance(solver, str):
-        if solver not in choices:
-            raise SoftmarginError(f"solver={solver!r} is unknown: choose one of {known}, or give a solver object.")
-        return choices[solver]()
-    if isinstance(solver, type) or not all(callable(getattr(solver, name, None)) for name in _SOLVER_METHODS):
-        raise SoftmarginError(
-            f"solver={solver!r} is neither a name ({known}) nor a solver object such as softmargin.OCAS()."
-        )
-    return solver
-
-
-def _shown(choices: Iterable[str]) -> str:
-    return ", ".join(map(repr, choices))
+    return named_solver(solver, (PLANES,), auto="ocas")
 
 
 def solve_all(

@@ -18,7 +18,7 @@ from softmargin.core.trace import Clock, Observer, Trace
 from softmargin.data.columns import Occupied
 from softmargin.data.convert import thinned
 from softmargin.data.rows import Rows
-from softmargin.estimators.solver_kind import check_kind
+from softmargin.estimators.solver_choice import check_kind
 from softmargin.estimators.validation import one_of
 from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
 from softmargin.kernels.functions import Custom, Kernel
@@ -34,8 +34,9 @@ from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.interior.ipm import IPM, low_rank_start
 from softmargin.solvers.smo.block import BlockSMO
 from softmargin.solvers.smo.smo import RULES, SMO
+from softmargin.tasks.solvers import BOX, words_for
 
-KERNEL_SOLVERS = ("auto", "block", "smo", "active_set", "ipm")
+KERNEL_SOLVERS = words_for((BOX,))
 # Rows in float32 have seven digits: enough for gaps and violations down to here.
 SINGLE_TOL = 1e-4
 _SINGLE_RANGE = (1e-30, 1e30)
@@ -179,7 +180,7 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
     """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
     one_of(working_set, "working_set", ("auto", *RULES))
     if hasattr(solver, "problem_type"):
-        check_kind(solver, (DualQP,), ", ".join(map(repr, KERNEL_SOLVERS)))
+        check_kind(solver, (BOX,))
     if needs_convex(solver):
         if working_set != "auto":
             raise SoftmarginError(

@@ -12,7 +12,7 @@ from softmargin.core.stopping import Stop
 from softmargin.core.text import printable
 from softmargin.core.threads import Cancel, Workers, one_blas_thread
 from softmargin.estimators.warnings import ConvergenceWarning
-from softmargin.io.record import ORIGIN
+from softmargin.tasks.layouts import ORIGIN
 
 
 def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[Part]:

@@ -2,7 +2,7 @@
 
 A state is a tree of frozen dataclasses with numbers and arrays at its ends. It is taken apart into two flat
 dictionaries, whose keys are paths such as "best.x", and put together again by the annotations of its class. Fields that
-are not compared are scratch and left out. The shapes its arrays must have are in `io/record.py`; they are checked,
+are not compared are scratch and left out. The shapes its arrays must have are in `tasks/layouts.py`; they are checked,
 because compiled code relies on them.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.estimators.settings import LastStep
-from softmargin.io.record import CODES, STATES, check_axes
+from softmargin.io.record import CODES, check_axes
 from softmargin.problems import hinge, ordinal, ranking
 from softmargin.problems.base import Hint, is_wide
 from softmargin.solvers.cutting_plane import planes as plane_store
@@ -25,6 +25,7 @@ from softmargin.solvers.cutting_plane.planes import Planes
 from softmargin.solvers.cutting_plane.state import PlaneState
 from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.subgradient.state import SubgradientState
+from softmargin.tasks.layouts import STATES
 
 LARGEST_COUNT = 2**53
 Numbers = dict[str, Any]
