@@ -26,7 +26,7 @@ _IN_DISTANCES = "in all support vectors they are zero, and they count in the dis
 
 @dataclass(frozen=True)
 class Predictor:
-    """A ranking has no classes; ordered classes have thresholds between them.
+    """Rankings and regressions have no classes; ordered classes have thresholds between them.
 
     `scores(X, n_jobs)` has shape (n_rows,) for both and for two classes, else (n_rows, n_classes); nan where X is not
     finite. X may have more columns than the model has features, unless `unseen` is empty: features that training never
@@ -40,9 +40,9 @@ class Predictor:
     unseen: str = "they have weight zero"
 
     def labels(self, scores: np.ndarray) -> np.ndarray:
-        """The class of each row, if there are classes."""
+        """The class of each row; if there are no classes, its score is what is predicted."""
         if self.classes is None:
-            raise ModelFileError("a ranking has scores, but no labels.")
+            return scores
         if self.thresholds is None or self.classes.size == 2:
             return labels_from_scores(scores, self.classes)
         return self.classes[assign_ranks(scores, self.thresholds)]

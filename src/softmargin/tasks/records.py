@@ -33,6 +33,7 @@ class Task:
     home : the estimator; its name is also what a model file calls its models
     word : what `--task` calls it on the command line
     has_kernel : whether `--kernel` leads to it, or the absence of it
+    target : what it learns: "classes", "queries" (an order within them), "numbers", or "nothing" but the rows
     needs : what solvers may need of its problems (`tasks.solvers`)
     options : parameters that the command line offers for some tasks only
     layout : what its model file holds
@@ -46,6 +47,7 @@ class Task:
     home: Lazy
     word: str
     has_kernel: bool
+    target: str
     needs: tuple[str, ...]
     options: tuple[str, ...]
     layout: Layout
@@ -71,6 +73,7 @@ TASKS = (
         home=Lazy("softmargin.estimators.linear_svc:LinearSVC"),
         word="classify",
         has_kernel=False,
+        target="classes",
         needs=(PLANES, SINGLE_ROWS),
         options=("class_weight", *_LINEAR, "random_state"),
         layout=LINEAR_CLASSIFIER,
@@ -85,6 +88,7 @@ TASKS = (
         home=Lazy("softmargin.estimators.svc:SVC"),
         word="classify",
         has_kernel=True,
+        target="classes",
         needs=(BOX,),
         options=("class_weight", *_KERNEL),
         layout=KERNEL_CLASSIFIER,
@@ -99,6 +103,7 @@ TASKS = (
         home=Lazy("softmargin.estimators.rank_svm:RankSVM"),
         word="rank",
         has_kernel=False,
+        target="queries",
         needs=(PLANES,),
         options=("pairs", "query_weight", "no_qid"),
         layout=RANKING,
@@ -112,6 +117,7 @@ TASKS = (
         home=Lazy("softmargin.estimators.ordinal_svc:OrdinalSVC"),
         word="ordinal",
         has_kernel=False,
+        target="classes",
         needs=(PLANES,),
         options=("class_weight", "thresholds", "cost", "classes"),
         layout=ORDINAL,
