@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from softmargin import SoftmarginError
 from softmargin.solvers.reduced_qp import solve_reduced
 
 TOTALS = [1e-6, 1e-3, 1.0, 1e3, 1e6]
@@ -305,3 +306,24 @@ def test_two_thousand_planes_added_with_warm_starts(d, block):
 def test_importing_does_not_import_numba():
     code = "import sys, softmargin.solvers.reduced_qp; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_matrix_that_no_planes_have_is_refused():
+    """As it may come out of a damaged training state: it is not positive semi-definite, and weights run away."""
+    rng = np.random.default_rng(0)
+    outcomes = set()
+    for _ in range(500):
+        scales = 10.0 ** rng.integers(0, 155, 5)
+        H = np.clip(2.0 * rng.standard_normal((5, 5)), -1.0, 1.0)
+        H = np.where(np.eye(5) > 0, 1.0, (H + H.T) / 2) * np.outer(scales, scales)
+        with np.errstate(all="ignore"):
+            outcomes.add(_refused(H, rng.standard_normal(5), rng.random(5)))
+    assert outcomes <= {None, "no numbers that planes can have"}
+
+
+def _refused(H, e, start):
+    try:
+        solve_reduced(H, e, 1.0, start)
+    except SoftmarginError as error:
+        return "no numbers that planes can have" if "no numbers that planes can have" in str(error) else str(error)
+    return None

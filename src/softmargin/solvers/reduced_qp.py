@@ -32,6 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.linalg.cholesky import Factor
 
 EPS = 2.220446049250313e-16
@@ -275,6 +276,12 @@ class _Simplex:
 
     def load(self) -> None:
         """Factorise the planes with beta > 0; those that depend on the others are moved to a bound."""
+        if not (self.beta >= 0.0).all():  # NaN, too: only numbers that overflow or that no planes have lead here
+            raise SoftmarginError(
+                "the inner products of the cutting planes are no numbers that planes can have: the features are too "
+                "large or too small, or the training state is damaged. Scale the features, and fit with "
+                "warm_start=False."
+            )
         supported = self.beta.nonzero()[0][::-1]
         m = int(self.beta[-1] > 0.0)  # the zero plane comes first
         planes = supported[m:]
