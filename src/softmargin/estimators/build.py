@@ -168,9 +168,11 @@ def _check_state(problem: Any, state: Any) -> None:
 
     A file may say anything, and a solver believes its state. This costs one product with X.
     """
+    share = 0.0  # of C, that the weights of the planes take
     match state:
         case PlaneState():
             w, f = state.planes.weights(problem, state.best), state.best.f
+            share = float(np.abs(state.gamma).max(initial=0.0)) / state.C if state.C > 0.0 else math.inf
         case SubgradientState():
             w, f = state.best, state.best_f
         case _:
@@ -181,6 +183,7 @@ def _check_state(problem: Any, state: Any) -> None:
         at_zero = state.C * problem.risk(np.zeros_like(f))
         good = (
             state.C > 0.0
+            and share <= 1.0 + STATE_SLACK
             and np.abs(outputs - f).max(initial=0.0) <= STATE_SLACK * (1.0 + np.abs(f).max(initial=0.0))
             and abs(value - state.primal) <= STATE_SLACK * max(value, at_zero) < math.inf
         )
