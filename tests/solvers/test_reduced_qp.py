@@ -312,5 +312,5 @@ def test_weights_to_start_from_that_are_not_finite_are_refused():
     """As an overflow in a damaged training state leaves them."""
     H = np.array([[2.0, 0.5], [0.5, 1.0]])
     for start in ([np.inf, 0.5], [np.inf, np.inf]):
-        with np.errstate(invalid="ignore"), pytest.raises(SoftmarginError, match="no numbers that planes can have"):
+        with np.errstate(invalid="ignore"), pytest.raises(SoftmarginError, match="that no planes can have"):
             solve_reduced(H, np.ones(2), 1.0, np.array(start))

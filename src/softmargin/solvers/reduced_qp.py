@@ -58,6 +58,12 @@ LARGE = 256
 SPARSE_SHARE = 0.25
 
 
+_NO_PLANES = (
+    "the cutting planes have inner products, offsets or weights that no planes can have: the features are too large or "
+    "too small, or the training state is damaged. Scale the features, and fit with warm_start=False."
+)
+
+
 @dataclass(frozen=True)
 class ReducedSolution:
     """A feasible gamma, its dual value, its duality gap and the number of pivots that led to it."""
@@ -97,7 +103,10 @@ def solve_reduced(
         H = H.T  # symmetric: the same matrix with contiguous rows
 
     simplex = _Simplex(H, e, total, _feasible(start, t, total))
-    beta, g = simplex.minimise(tol / total / total)
+    try:
+        beta, g = simplex.minimise(tol / total / total)
+    except ArithmeticError:  # a division by zero after an overflow
+        raise SoftmarginError(_NO_PLANES) from None
     gamma = _scaled_down(beta[:t] * total, total)
     slack = g[:t] * -total  # e - H gamma
     profit = float(gamma.dot(slack))
@@ -277,11 +286,7 @@ class _Simplex:
     def load(self) -> None:
         """Factorise the planes with beta > 0; those that depend on the others are moved to a bound."""
         if not (self.beta >= 0.0).all():  # NaN, too: only numbers that overflow or that no planes have lead here
-            raise SoftmarginError(
-                "the inner products of the cutting planes are no numbers that planes can have: the features are too "
-                "large or too small, or the training state is damaged. Scale the features, and fit with "
-                "warm_start=False."
-            )
+            raise SoftmarginError(_NO_PLANES)
         supported = self.beta.nonzero()[0][::-1]
         m = int(self.beta[-1] > 0.0)  # the zero plane comes first
         planes = supported[m:]
