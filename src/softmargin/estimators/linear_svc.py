@@ -37,11 +37,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     fit_intercept : bool, default=True
         Whether there is an intercept b.
     intercept : {"free", "penalised"}, default="free"
-        "free": b is not penalised. "penalised": a constant feature 1, as in the papers and in LIBLINEAR.
+        "free": b is not penalised. "penalised": a constant feature, as in the papers and in LIBLINEAR.
+    intercept_scaling : float, default=1.0
+        The value of the constant feature of a penalised intercept: the larger it is, the less b is penalised.
     class_weight : dict, "balanced" or None, default=None
         Factor on the weights of each class's rows.
     max_iter : int or None, default=None
-        Limit on the iterations of each sub-problem (for "pegasos" and "sgd": passes over the data); None is no limit.
+        Limit on the iterations of each sub-problem (for "pegasos" and "sgd": passes over the data); None or -1
+        is no limit.
     max_seconds : float or None, default=None
         Limit on the time of solving, all classes together; compilation, validation and the judge are not counted. None
         is no limit.
@@ -100,6 +103,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept: str = "free",
+        intercept_scaling: float = 1.0,
         class_weight: Any = None,
         max_iter: int | None = None,
         max_seconds: float | None = None,
@@ -113,6 +117,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.intercept = intercept
+        self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.max_seconds = max_seconds
@@ -198,4 +203,10 @@ def linear_setting(estimator: Any) -> LinearSetting:
                 "fit_intercept=False and intercept='penalised' contradict each other: drop one of them."
             )
         intercept = "none"
-    return LinearSetting(C, intercept)
+    scaling = validation.positive_number(estimator.intercept_scaling, "intercept_scaling")
+    if scaling != 1.0 and intercept != "penalised":
+        raise SoftmarginError(
+            f"intercept_scaling={scaling:g} is the constant feature of a penalised intercept, which this model has "
+            "not: set intercept='penalised', or leave it out."
+        )
+    return LinearSetting(C, intercept, scaling)
