@@ -15,6 +15,7 @@ from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import Job, LinearBase
 from softmargin.estimators.scoring import finite_scores, labels_from_scores, linear_scores
 from softmargin.estimators.settings import LinearSetting
+from softmargin.problems.intercepts import intercept_named
 
 
 class LinearSVC(ClassifierMixin, LinearBase):
@@ -199,4 +200,4 @@ def linear_setting(estimator: Any) -> LinearSetting:
                 "fit_intercept=False and intercept='penalised' contradict each other: drop one of them."
             )
         intercept = "none"
-    return LinearSetting(C, intercept)
+    return LinearSetting(C, intercept_named(intercept))
