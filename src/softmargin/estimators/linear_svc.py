@@ -6,13 +6,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
-from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution, WeightStart
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.linear_base import LinearEstimator
+from softmargin.estimators.linear_base import LinearEstimator, chosen_intercept
 from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.scoring import finite_scores, labels_from_scores, linear_scores
 from softmargin.estimators.settings import LinearSetting
@@ -192,21 +191,5 @@ def _attributes(rows: Rows, found: list[Solution | None]) -> dict[str, np.ndarra
 
 
 def linear_setting(estimator: Any) -> LinearSetting:
-    """C and the kind of intercept of a LinearSVC, checked."""
-    C = validation.positive_number(estimator.C, "C")
-    if isinstance(estimator.intercept, str) and estimator.intercept == "none":
-        raise SoftmarginError("intercept='none' is unknown: use fit_intercept=False for a model without intercept.")
-    intercept = validation.one_of(estimator.intercept, "intercept", ("free", "penalised"))
-    if not estimator.fit_intercept:
-        if intercept == "penalised":
-            raise SoftmarginError(
-                "fit_intercept=False and intercept='penalised' contradict each other: drop one of them."
-            )
-        intercept = "none"
-    scaling = validation.positive_number(estimator.intercept_scaling, "intercept_scaling")
-    if scaling != 1.0 and intercept != "penalised":
-        raise SoftmarginError(
-            f"intercept_scaling={scaling:g} is the constant feature of a penalised intercept, which this model has "
-            "not: set intercept='penalised', or leave it out."
-        )
-    return LinearSetting(C, intercept, scaling)
+    """C and the intercept of a LinearSVC, checked."""
+    return LinearSetting(validation.positive_number(estimator.C, "C"), chosen_intercept(estimator))
