@@ -20,7 +20,7 @@ ALLOWED = {
     "kernels": {"core", "data", "linalg"},
     "io": {"core", "data"},
     "problems": {"core", "data", "kernels", "linalg"},
-    "solvers": {"core", "linalg", "problems.base"},
+    "solvers": {"core", "linalg", "problems.base", "problems.box_qp"},
     "metrics": {"core", "linalg"},
     "estimators": {"core", "data", "kernels", "linalg", "problems", "solvers", "io", "metrics"},
     "report": {"core", "metrics"},

@@ -4,7 +4,7 @@ import hashlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Certificate, DualStart, Result, Solution
 from softmargin.core.status import Status
-from softmargin.core.stopping import Measure, Stop, relative_gap
+from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers
 from softmargin.core.trace import Clock, Observer, Trace
 from softmargin.data.columns import Occupied
@@ -25,15 +25,16 @@ from softmargin.kernels.functions import Custom, Kernel
 from softmargin.kernels.matrix import DirectRows, KernelRows, largest_exponent
 from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.kernels.segments import PairRows, Segments
-from softmargin.problems.base import DualQP
+from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
-from softmargin.problems.svc_dual import SVCDual
+from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.active_set.active_set import ActiveSet
 from softmargin.solvers.base import MAX_DISPUTES, Solver, run
 from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.interior.ipm import IPM, low_rank_start
 from softmargin.solvers.smo.block import BlockSMO
 from softmargin.solvers.smo.smo import RULES, SMO
+from softmargin.solvers.staged import Staged
 
 KERNEL_SOLVERS = ("auto", "block", "smo", "active_set", "ipm")
 # Rows in float32 have seven digits: enough for gaps and violations down to here.
@@ -47,10 +48,6 @@ _SINGLE_DISPUTES = 2
 _ROWS_FOR_BLOCKS = 128
 # A cache that holds this share of the matrix serves the second-order rule, with fewer steps; a smaller one HMG.
 _SHARE_FOR_SECOND_ORDER = 0.1
-# Where BlockSMO begins for the active set, it ends at this relative gap, or after so many rounds or pair steps.
-_COARSE_GAP, _COARSE_ROUNDS, _COARSE_STEPS = 0.1, 100, 100_000
-# Above so many free variables, where every pivot costs more, that gap falls with this power of their number.
-_MANY_FREE, _MANY_POWER = 1500, 4
 # Rows whose part of the matrix shows whether a kernel that may be indefinite is so.
 _CONVEXITY_ROWS = 400
 
@@ -179,7 +176,7 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
     """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
     one_of(working_set, "working_set", ("auto", *RULES))
     if hasattr(solver, "problem_type"):
-        check_kind(solver, (DualQP,), ", ".join(map(repr, KERNEL_SOLVERS)))
+        check_kind(solver, (BoxQP,), ", ".join(map(repr, KERNEL_SOLVERS)))
     if needs_convex(solver):
         if working_set != "auto":
             raise SoftmarginError(
@@ -189,7 +186,7 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
         chosen = replace(chosen, stopping=stop.rule)
         if isinstance(chosen, IPM):
             return lambda store: chosen
-        return lambda store: Staged(chosen, BlockSMO(stopping=stop.rule))
+        return lambda store: staged(chosen, stop)
     if not isinstance(solver, str):
         if isinstance(solver, BlockSMO | SMO):
             return lambda store: replace(solver, stopping=stop.rule)
@@ -223,82 +220,20 @@ def needs_convex(solver: Any) -> bool:
     return isinstance(solver, ActiveSet | IPM) or (isinstance(solver, str) and solver in ("active_set", "ipm"))
 
 
-@dataclass(frozen=True)
-class Stage:
-    """Who works on a state, and what that solver keeps in it: "begin" and "rest" are blocks, "low rank" is the interior
-    point method, "active" the active set.
-    """
-
-    name: str
-    block: Any = None
+def staged(active: ActiveSet, stop: Stop) -> Staged:
+    """The active set with its start, and blocks for the rest if its matrix gets too large."""
+    first = {"smo": "begin", "ipm": "low rank", "cold": "active"}[active.start]
+    return Staged(active, BlockSMO(stopping=stop.rule), first, lambda problem: low_rank_start(problem, active.rank))
 
 
-@dataclass(frozen=True)
-class Staged:
-    """The active set, which others may begin for, and which hands over to blocks where its matrix gets too large."""
-
-    active: ActiveSet
-    blocks: BlockSMO
-    problem_type: ClassVar[type] = DualQP
-    state_type: ClassVar[type] = DualState
-
-    @property
-    def stopping(self) -> str:
-        return self.active.stopping
-
-    def init(self, problem: SVCDual, start: Any = None) -> DualState:
-        state = self.active.init(problem, start)
-        first = {"smo": "begin", "ipm": "low rank", "cold": "active"}[self.active.start]
-        if isinstance(start, DualState) and isinstance(start.block, Stage):
-            first = start.block.name
-        elif start is not None and first == "low rank":
-            first = "active"
-        return replace(state, block=Stage(first))
-
-    def step(self, problem: SVCDual, state: DualState) -> DualState:
-        stage, state = self._stage(state)
-        if stage == "begin" and self._is_coarse(problem, state):
-            stage, state = "active", replace(state, block=None, is_stalled=False)
-        if stage == "low rank":
-            stage, state = "active", self.active.init(problem, low_rank_start(problem, self.active.rank))
-        excess = self.active.excess(problem, state) if stage == "active" else None
-        if excess is not None:
-            warnings.warn(
-                f"{excess}: BlockSMO goes on from here. For the exact sets raise it, or lower C or gamma.",
-                UserWarning,
-                stacklevel=2,
-            )
-            stage, state = "rest", replace(state, block=None)
-        after = (self.active if stage == "active" else self.blocks).step(problem, state)
-        return replace(after, block=Stage(stage, after.block))
-
-    def measure(self, problem: SVCDual, state: DualState) -> Measure:
-        stage, state = self._stage(state)
-        if stage in ("active", "low rank"):
-            return self.active.measure(problem, state)
-        return replace(self.blocks.measure(problem, state), settled=stage == "rest")
-
-    def counts(self, state: DualState) -> dict[str, int]:
-        return state.counts()
-
-    def solution(self, problem: SVCDual, state: DualState) -> Solution:
-        return problem.solution(state.beta, state.f)
-
-    def is_stalled(self, state: DualState) -> bool:
-        return state.is_stalled and self._stage(state)[0] != "begin"
-
-    @staticmethod
-    def _stage(state: DualState) -> tuple[str, DualState]:
-        stage = state.block if isinstance(state.block, Stage) else Stage("active")
-        return stage.name, replace(state, block=stage.block)
-
-    def _is_coarse(self, problem: SVCDual, state: DualState) -> bool:
-        measure = self.blocks.measure(problem, state)
-        gap = relative_gap(measure.primal, measure.dual, measure.scale)
-        n_free = int(np.count_nonzero((state.beta > problem.lo) & (state.beta < problem.hi)))
-        goal = _COARSE_GAP * (_MANY_FREE / max(n_free, _MANY_FREE)) ** _MANY_POWER
-        has_worked = state.iterations >= _COARSE_ROUNDS or state.pair_steps >= _COARSE_STEPS
-        return gap <= goal or has_worked or state.is_stalled
+def warn_if_handed_over(result: Result) -> None:
+    """Tell the user that the active set has left the rest to blocks."""
+    if result.state is not None and result.state.handed_over:
+        warnings.warn(
+            f"{result.state.handed_over}: BlockSMO goes on from here. For the exact sets raise it, or lower C or gamma.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def solve_pairs(
@@ -312,7 +247,7 @@ def solve_pairs(
     is_convex: bool,
     starts: Sequence[Any] | None = None,
     cancel: Cancel | None = None,
-    observers: Callable[[int, SVCDual], Sequence[Observer]] = lambda k, problem: (),
+    observers: Callable[[int, BoxQP], Sequence[Observer]] = lambda k, problem: (),
 ) -> list[Result]:
     """One result a pair, one after the other, because they share a cache; threads go to rows.
 
@@ -339,18 +274,19 @@ def solve_pairs(
             if dtype not in makers:
                 makers[dtype] = setting.stores(rows, pairs, dtype, workers)
             store = makers[dtype](pair)
-            problem = SVCDual(store, pair.signed_weights, setting.C, workers, is_convex)
+            problem = BoxQP(store, RowLoss.classification(pair.signed_weights, setting.C), workers, is_convex)
             part = run(
                 choose(store),
                 problem,
                 limit,
-                KernelJudge(store, pair.signed_weights, setting.C, is_convex, stop.tol),
+                KernelJudge.of(problem, stop.tol),
                 start=start,
                 observers=observers(k, problem),
                 workers=workers,
                 cancel=cancel,
                 max_disputes=_SINGLE_DISPUTES if dtype != dtypes[-1] else MAX_DISPUTES,
             )
+            warn_if_handed_over(part)
             result = part if result is None else _continued(result, part)
             if result.status not in (Status.STALLED, Status.UNCONFIRMED):
                 break

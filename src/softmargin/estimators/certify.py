@@ -30,6 +30,7 @@ from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.ordinal import OrdinalSolution
 from softmargin.problems.ranking import Witness
+from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.cutting_plane.state import PlaneState
 
 # A model without a dual vector gets one from a solve of our own, to this relative gap.
@@ -327,4 +328,5 @@ def _judge(setting: KernelSetting, rows: Rows, pair: Pair, workers: Workers, *, 
     else:
         source = DirectRows(rows.take(pair.index), setting.kernel, np.float64, workers)
     two_rows = 2.0 * source.n * source.dtype.itemsize
-    return KernelJudge(CachedRows(source, two_rows, workers), pair.signed_weights, setting.C, is_convex, WITNESS_TOL)
+    loss = RowLoss.classification(pair.signed_weights, setting.C)
+    return KernelJudge(CachedRows(source, two_rows, workers), loss, is_convex, WITNESS_TOL)

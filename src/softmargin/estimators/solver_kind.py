@@ -3,12 +3,13 @@
 from typing import Any
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.problems.base import DualQP, RiskProblem, RowProblem
+from softmargin.problems.base import RiskProblem, RowProblem
+from softmargin.problems.box_qp import BoxQP
 
 _WHAT_IT_DOES = {
     RiskProblem: "adds cutting planes to a linear problem, for LinearSVC, RankSVM and OrdinalSVC",
     RowProblem: "visits the rows of a linear problem one at a time, for LinearSVC",
-    DualQP: "solves the dual problem of a kernel machine, for SVC",
+    BoxQP: "solves the dual problem of a kernel machine, for SVC",
 }
 
 

@@ -33,7 +33,7 @@ from softmargin.estimators.persistence import SaveMixin
 from softmargin.estimators.plain_state import PlainStateMixin
 from softmargin.estimators.scoring import finite_scores, labels_from_scores
 from softmargin.estimators.training_rows import Training
-from softmargin.problems.svc_dual import SVCDual
+from softmargin.problems.box_qp import BoxQP
 from softmargin.solvers.dual_state import DualState
 
 STOP_RULES = {"gap": "relative_gap", "kkt": "kkt"}
@@ -267,7 +267,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
                 found = [solution or _nothing(pair) for solution, pair in zip(solutions, pairs, strict=True)]
                 return _support(rows, codes, pairs, found, precomputed=kernel is None)
 
-            def observers(k: int, problem: SVCDual) -> list[Observer]:
+            def observers(k: int, problem: BoxQP) -> list[Observer]:
                 found: list[Observer] = [lines[k]] if lines else []
                 if bridge is not None:
                     found.append(bridge.observer(k, lambda state: problem.solution(state.beta, state.f), attributes))

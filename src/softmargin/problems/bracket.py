@@ -34,17 +34,29 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Side:
-    """Losses upper_i max(0, 1 - z_i (f_i + shift)) of some rows, which are an index, a mask or a slice."""
+    """Losses upper_i max(0, margin_i - slack - z_i (f_i + shift)) of some rows, which are an index, a mask or a slice.
+
+    z_i is 1 or -1, or 0 for a row that takes no part.
+    """
 
     rows: Any
     z: np.ndarray
     shift: float
     upper: np.ndarray
+    margin: np.ndarray | float = 1.0
+    slack: float = 0.0
+
+    def part(self, lo: int, hi: int) -> "Side":
+        """The rows from lo to hi - 1 of these."""
+        margin = self.margin[lo:hi] if isinstance(self.margin, np.ndarray) else self.margin
+        return Side(None, self.z[lo:hi], self.shift, self.upper[lo:hi], margin, self.slack)
 
 
-def certificate(primal: Bound, dual: Bound, scale: float, violation: float) -> Certificate:
-    """Of a value and a bound; not a number becomes infinite. Losses are not negative, so that 0 is always a bound."""
-    upper, lower = primal.bound, max(dual.bound, 0.0)
+def certificate(
+    primal: Bound, dual: Bound, scale: float, violation: float, *, is_nonnegative: bool = True
+) -> Certificate:
+    """Of a value and a bound; not a number becomes infinite. Zero is a bound too where no objective is negative."""
+    upper, lower = primal.bound, max(dual.bound, 0.0) if is_nonnegative else dual.bound
     gap = above(upper - lower)
     size = max(abs(upper), NEGLIGIBLE * scale)
     relative = gap / size if isfinite(gap) and size > 0.0 else (0.0 if gap <= TINY else inf)
@@ -70,8 +82,9 @@ def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
         every = np.arange(found.f.size)[side.rows]
         for lo, hi in row_blocks(every.size):
             rows = every[lo:hi]
-            slack, error = _slack(found.take(rows), side.z[lo:hi], side.shift)
-            upper = side.upper[lo:hi]
+            part = side.part(lo, hi)
+            slack, error = _slack(found.take(rows), part)
+            upper = part.upper
             most = np.where(upper > 0.0, slack + error, 0.0)
             near[rows] |= ~(most <= 0.0)
             value += float(upper @ np.maximum(slack, 0.0))
@@ -81,10 +94,14 @@ def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
     return Bound(value, above(bound * factor)), near
 
 
-def _slack(at: Outputs, z: np.ndarray, shift: float) -> tuple[np.ndarray, np.ndarray]:
-    """1 - z (f + low + shift), and a bound of its error."""
-    s, s_low = two_sum(at.f, shift)
-    t, t_low = two_sum(1.0, -z * s)
+def _slack(at: Outputs, side: Side) -> tuple[np.ndarray, np.ndarray]:
+    """margin - slack - z (f + low + shift), and a bound of its error."""
+    z = side.z
+    s, s_low = two_sum(at.f, side.shift)
+    t, t_low = two_sum(side.margin, -z * s)
+    if side.slack:
+        t, more = two_sum(t, -side.slack)
+        t_low += more
     s_low += at.low
     slack = t + (t_low - z * s_low)
     return slack, (at.error + 2.0 * UNIT * np.abs(slack) + 4.0 * UNIT * (np.abs(t_low) + np.abs(s_low))) * SLACK
