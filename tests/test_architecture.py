@@ -21,7 +21,7 @@ ALLOWED = {
     "kernels": {"core", "data", "linalg"},
     "io": {"core", "data", "tasks"},
     "problems": {"core", "data", "kernels", "linalg"},
-    "solvers": {"core", "linalg", "problems.base"},
+    "solvers": {"core", "linalg", "problems.base", "problems.box_qp"},
     "metrics": {"core", "linalg"},
     "estimators": {"core", "data", "kernels", "linalg", "problems", "solvers", "io", "metrics", "tasks"},
     "report": {"core", "metrics"},

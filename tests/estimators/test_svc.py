@@ -19,6 +19,7 @@ from softmargin.estimators import build_kernel, kernel_scoring
 from softmargin.estimators.kernel_scoring import one_against_one, pair_coefficients
 from softmargin.kernels.cached import WholeMatrix
 from softmargin.problems.kernel_certificate import KernelJudge
+from softmargin.problems.row_loss import RowLoss
 
 IRIS = load_iris(return_X_y=True)
 DIGITS = load_digits()
@@ -416,7 +417,7 @@ class TestCertificates:
         parameters |= {"coef0": 1.0, "degree": 3} if kernel == "poly" else {}
         K = pairwise_kernels(X, metric=kernel, **parameters)
         signs = np.where(y == 1, 1.0, -1.0)
-        again = KernelJudge(WholeMatrix(K, 1e9), signs, C)
+        again = KernelJudge(WholeMatrix(K, 1e9), RowLoss.classification(signs, C))
 
         def judged(fitted):
             alpha = np.zeros(len(y))
@@ -443,7 +444,9 @@ class TestCertificates:
         assert model.certificate_.primal >= exact.certificate_.dual
         alpha = np.zeros(len(y))
         alpha[model.support_] = np.abs(model.dual_coef_[0])
-        judge = KernelJudge(WholeMatrix(rbf_kernel(X, gamma=0.3), 1e9), np.where(y == 1, 1.0, -1.0), 1.0)
+        judge = KernelJudge(
+            WholeMatrix(rbf_kernel(X, gamma=0.3), 1e9), RowLoss.classification(np.where(y == 1, 1.0, -1.0), 1.0)
+        )
         assert judge(Solution(np.empty(0), float(model.intercept_[0]), alpha)).relative_gap <= 1e-3
 
     @pytest.mark.parametrize("stopping", ["gap", "kkt"])

@@ -72,6 +72,10 @@ class Work(Protocol):
         """A result for each sub-problem. Observers are told how a state becomes a solution."""
         ...
 
+    def remarks(self, results: Sequence[Result]) -> Sequence[str]:
+        """What the user should be told about how it was solved, as warnings."""
+        ...
+
 
 @dataclass(frozen=True)
 class Job:
@@ -147,6 +151,8 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
             bridge.close(final)
         if cancel.is_set:
             raise KeyboardInterrupt
+        for note in work.remarks(results):
+            warnings.warn(note, UserWarning, stacklevel=FRAMES_TO_CALLER + 2)
         warn_unless_done(self, work.stop, FRAMES_TO_CALLER + 2)
 
     def _set(self, attributes: dict[str, Any]) -> None:

@@ -1,6 +1,5 @@
 """Where kernel, data, dual problem, judge and solver meet: from pairs of classes to results."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,7 +11,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Certificate, DualStart, Result, Solution
 from softmargin.core.status import Status
-from softmargin.core.stopping import Measure, Stop, relative_gap
+from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers
 from softmargin.core.trace import Clock, Trace
 from softmargin.data.columns import Occupied
@@ -26,15 +25,16 @@ from softmargin.kernels.functions import Custom, Kernel
 from softmargin.kernels.matrix import DirectRows, KernelRows, largest_exponent
 from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.kernels.segments import PairRows, Segments
-from softmargin.problems.base import DualQP
+from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
-from softmargin.problems.svc_dual import SVCDual
+from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.active_set.active_set import ActiveSet
 from softmargin.solvers.base import MAX_DISPUTES, Solver, run
 from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.interior.ipm import IPM, low_rank_start
 from softmargin.solvers.smo.block import BlockSMO
 from softmargin.solvers.smo.smo import RULES, SMO
+from softmargin.solvers.staged import Staged
 from softmargin.tasks.solvers import BOX, words_for
 
 KERNEL_SOLVERS = words_for((BOX,))
@@ -49,10 +49,6 @@ _SINGLE_DISPUTES = 2
 _ROWS_FOR_BLOCKS = 128
 # A cache that holds this share of the matrix serves the second-order rule, with fewer steps; a smaller one HMG.
 _SHARE_FOR_SECOND_ORDER = 0.1
-# Where BlockSMO begins for the active set, it ends at this relative gap, or after so many rounds or pair steps.
-_COARSE_GAP, _COARSE_ROUNDS, _COARSE_STEPS = 0.1, 100, 100_000
-# Above so many free variables, where every pivot costs more, that gap falls with this power of their number.
-_MANY_FREE, _MANY_POWER = 1500, 4
 # Dual variables of two rows that differ by no more, relative to their weights, are at one bound.
 _SAME_BOUND = 1e-12
 # Rows whose part of the matrix shows whether a kernel that may be indefinite is so.
@@ -193,7 +189,7 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
         chosen = replace(chosen, stopping=stop.rule)
         if isinstance(chosen, IPM):
             return lambda store: chosen
-        return lambda store: Staged(chosen, BlockSMO(stopping=stop.rule))
+        return lambda store: staged(chosen, stop)
     if not isinstance(solver, str):
         if isinstance(solver, BlockSMO | SMO):
             return lambda store: replace(solver, stopping=stop.rule)
@@ -227,82 +223,20 @@ def needs_convex(solver: Any) -> bool:
     return isinstance(solver, ActiveSet | IPM) or (isinstance(solver, str) and solver in ("active_set", "ipm"))
 
 
-@dataclass(frozen=True)
-class Stage:
-    """Who works on a state, and what that solver keeps in it: "begin" and "rest" are blocks, "low rank" is the interior
-    point method, "active" the active set.
-    """
-
-    name: str
-    block: Any = None
+def staged(active: ActiveSet, stop: Stop) -> Staged:
+    """The active set with its start, and blocks for the rest if its matrix gets too large."""
+    first = {"smo": "begin", "ipm": "low rank", "cold": "active"}[active.start]
+    return Staged(active, BlockSMO(stopping=stop.rule), first, lambda problem: low_rank_start(problem, active.rank))
 
 
-@dataclass(frozen=True)
-class Staged:
-    """The active set, which others may begin for, and which hands over to blocks where its matrix gets too large."""
-
-    active: ActiveSet
-    blocks: BlockSMO
-    problem_type: ClassVar[type] = DualQP
-    state_type: ClassVar[type] = DualState
-
-    @property
-    def stopping(self) -> str:
-        return self.active.stopping
-
-    def init(self, problem: SVCDual, start: Any = None) -> DualState:
-        state = self.active.init(problem, start)
-        first = {"smo": "begin", "ipm": "low rank", "cold": "active"}[self.active.start]
-        if isinstance(start, DualState) and isinstance(start.block, Stage):
-            first = start.block.name
-        elif start is not None and first == "low rank":
-            first = "active"
-        return replace(state, block=Stage(first))
-
-    def step(self, problem: SVCDual, state: DualState) -> DualState:
-        stage, state = self._stage(state)
-        if stage == "begin" and self._is_coarse(problem, state):
-            stage, state = "active", replace(state, block=None, is_stalled=False)
-        if stage == "low rank":
-            stage, state = "active", self.active.init(problem, low_rank_start(problem, self.active.rank))
-        excess = self.active.excess(problem, state) if stage == "active" else None
-        if excess is not None:
-            warnings.warn(
-                f"{excess}: BlockSMO goes on from here. For the exact sets raise it, or lower C or gamma.",
-                UserWarning,
-                stacklevel=2,
-            )
-            stage, state = "rest", replace(state, block=None)
-        after = (self.active if stage == "active" else self.blocks).step(problem, state)
-        return replace(after, block=Stage(stage, after.block))
-
-    def measure(self, problem: SVCDual, state: DualState) -> Measure:
-        stage, state = self._stage(state)
-        if stage in ("active", "low rank"):
-            return self.active.measure(problem, state)
-        return replace(self.blocks.measure(problem, state), settled=stage == "rest")
-
-    def counts(self, state: DualState) -> dict[str, int]:
-        return state.counts()
-
-    def solution(self, problem: SVCDual, state: DualState) -> Solution:
-        return problem.solution(state.beta, state.f)
-
-    def is_stalled(self, state: DualState) -> bool:
-        return state.is_stalled and self._stage(state)[0] != "begin"
-
-    @staticmethod
-    def _stage(state: DualState) -> tuple[str, DualState]:
-        stage = state.block if isinstance(state.block, Stage) else Stage("active")
-        return stage.name, replace(state, block=stage.block)
-
-    def _is_coarse(self, problem: SVCDual, state: DualState) -> bool:
-        measure = self.blocks.measure(problem, state)
-        gap = relative_gap(measure.primal, measure.dual, measure.scale)
-        n_free = int(np.count_nonzero((state.beta > problem.lo) & (state.beta < problem.hi)))
-        goal = _COARSE_GAP * (_MANY_FREE / max(n_free, _MANY_FREE)) ** _MANY_POWER
-        has_worked = state.iterations >= _COARSE_ROUNDS or state.pair_steps >= _COARSE_STEPS
-        return gap <= goal or has_worked or state.is_stalled
+def handed_over(results: Sequence[Result]) -> list[str]:
+    """What to tell the user where the active set has left the rest to blocks."""
+    found = dict.fromkeys(result.state.handed_over for result in results if result.state is not None)
+    return [
+        f"{reason}: BlockSMO goes on from here. For the exact sets raise it, or lower C or gamma."
+        for reason in found
+        if reason
+    ]
 
 
 @dataclass(frozen=True)
@@ -379,17 +313,20 @@ class KernelWork:
                 cancel.set()
         return results
 
+    def remarks(self, results: Sequence[Result]) -> list[str]:
+        return handed_over(results)
+
     def _solve_pair(
         self, k: int, store: RowStore, limit: Stop, start: Any, cancel: Cancel, observers: Observers, is_last: bool
     ) -> Result:
         """Pair k with the kernel values of this store; with coarse ones it gives up sooner."""
-        C, weights = self.setting.C, self.pairs[k].signed_weights
-        problem = SVCDual(store, weights, C, self.workers, self.is_convex)
+        loss = RowLoss.classification(self.pairs[k].signed_weights, self.setting.C)
+        problem = BoxQP(store, loss, self.workers, self.is_convex)
         return run(
             self.choose(store),
             problem,
             limit,
-            KernelJudge(store, weights, C, self.is_convex, self.stop.tol),
+            KernelJudge.of(problem, self.stop.tol),
             start=start,
             observers=observers(k, lambda state: problem.solution(state.beta, state.f)),
             workers=self.workers,

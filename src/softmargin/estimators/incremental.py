@@ -1,5 +1,6 @@
 """Learning and unlearning rows, and leaving each out: what `SVC` does by the active set from a trained state."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -16,7 +17,7 @@ from softmargin.core.threads import Cancel, one_blas_thread
 from softmargin.data.convert import as_rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import warn_unless_done
-from softmargin.estimators.build_kernel import KernelSetting, Pair
+from softmargin.estimators.build_kernel import KernelSetting, Pair, handed_over
 from softmargin.estimators.kernel_choice import in_range, kernel_of
 from softmargin.estimators.kernel_scoring import one_against_one
 from softmargin.estimators.live import Live, known_result
@@ -184,6 +185,8 @@ class IncrementalMixin:
             self._keep_training(live.training)
         if cancel.is_set:
             raise KeyboardInterrupt
+        for note in handed_over(live.results()):
+            warnings.warn(note, UserWarning, stacklevel=3)
         warn_unless_done(self, stop, stacklevel=3)
         return self
 

@@ -25,6 +25,7 @@ from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.problems.kernel_certificate import KernelJudge
+from softmargin.problems.row_loss import RowLoss
 
 STOP_RULES = {"gap": "relative_gap", "kkt": "kkt"}
 # From here on a linear estimator solves the same problem faster.
@@ -144,7 +145,8 @@ class KernelEstimator(Estimator):
                     else:
                         source = DirectRows(rows.take(pair.index), setting.kernel, np.float64, workers)
                     store = CachedRows(source, 2.0 * source.n * source.dtype.itemsize, workers)
-                    return KernelJudge(store, pair.signed_weights, setting.C, is_convex, WITNESS_TOL)
+                    loss = RowLoss.classification(pair.signed_weights, setting.C)
+                    return KernelJudge(store, loss, is_convex, WITNESS_TOL)
 
                 yield rows, judge
             finally:

@@ -80,6 +80,9 @@ class LinearWork:
         """
         return _solved(self, starts, cancel or Cancel(), observers)
 
+    def remarks(self, results: Sequence[Result]) -> Sequence[str]:
+        return ()
+
 
 def _solved(work: LinearWork, starts: Sequence[Any] | None, cancel: Cancel, observers: Observers) -> list[Result]:
     solver, setting, targets, stop, n_threads = work.solver, work.setting, work.targets, work.stop, work.n_threads

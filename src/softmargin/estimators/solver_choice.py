@@ -3,13 +3,14 @@
 from typing import Any
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.problems.base import DualQP, RiskProblem, RowProblem
+from softmargin.problems.base import RiskProblem, RowProblem
+from softmargin.problems.box_qp import BoxQP
 from softmargin.solvers.base import Solver
 from softmargin.tasks.records import TASKS
 from softmargin.tasks.solvers import BOX, PLANES, SINGLE_ROWS, SOLVERS, WHAT_IT_DOES, words_for
 
 _METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled")
-_NEEDS = {RiskProblem: PLANES, RowProblem: SINGLE_ROWS, DualQP: BOX}
+_NEEDS = {RiskProblem: PLANES, RowProblem: SINGLE_ROWS, BoxQP: BOX}
 
 
 def named_solver(solver: Any, needs: tuple[str, ...], auto: str) -> Solver:
