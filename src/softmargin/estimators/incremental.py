@@ -17,9 +17,10 @@ from softmargin.core.threads import Cancel, one_blas_thread
 from softmargin.data.convert import as_rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import warn_unless_done
-from softmargin.estimators.build_kernel import KernelSetting, Pair, handed_over
 from softmargin.estimators.kernel_choice import in_range, kernel_of
 from softmargin.estimators.kernel_scoring import one_against_one
+from softmargin.estimators.kernel_targets import Pair
+from softmargin.estimators.kernel_work import KernelSetting, handed_over
 from softmargin.estimators.live import Live, known_result
 from softmargin.estimators.training_rows import Training
 from softmargin.solvers.active_set.active_set import ActiveSet

@@ -16,16 +16,16 @@ from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Estimator
-from softmargin.estimators.build_kernel import KernelSetting, KernelWork, Pair, kernel_solver, needs_convex
 from softmargin.estimators.kernel_choice import checked_kernel, kernel_of
 from softmargin.estimators.kernel_scoring import kernel_scores
+from softmargin.estimators.kernel_targets import KernelTarget
+from softmargin.estimators.kernel_work import KernelSetting, KernelWork, kernel_solver, needs_convex
 from softmargin.estimators.linear_base import WITNESS_TOL
 from softmargin.estimators.scoring import finite_scores
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.problems.kernel_certificate import KernelJudge
-from softmargin.problems.row_loss import RowLoss
 
 STOP_RULES = {"gap": "relative_gap", "kkt": "kkt"}
 # From here on a linear estimator solves the same problem faster.
@@ -78,9 +78,9 @@ class KernelEstimator(Estimator):
         return validate_data(self, X, accept_sparse=accept_sparse, accept_large_sparse=True, dtype="numeric", **options)
 
     def _work(
-        self, rows: Rows, workers: Workers, pairs: Sequence[Pair], weights: np.ndarray, solver: Any
+        self, rows: Rows, workers: Workers, targets: Sequence[KernelTarget], weights: np.ndarray, solver: Any
     ) -> KernelWork:
-        """The problems of these pairs of classes over the rows, which have these sample weights."""
+        """The problems of these targets over the rows, which have these sample weights."""
         C, stop, _, cache_bytes = self._limits()
         kernel = checked_kernel(self, rows, weights)
         if kernel is None:
@@ -108,7 +108,7 @@ class KernelEstimator(Estimator):
             )
         working_set = self.working_set if solver is self.solver else "auto"  # partial_fit has a solver of its own
         choose = kernel_solver(solver, working_set, bool(self.shrinking), stop)
-        return KernelWork(choose, setting, rows, pairs, stop, workers, is_convex, notes)
+        return KernelWork(choose, setting, rows, targets, stop, workers, is_convex, notes)
 
     def _keep_counts(self, results: Sequence[Result]) -> None:
         """What scikit-learn's kernel estimators tell about a fit, and what this library counts."""
@@ -127,7 +127,7 @@ class KernelEstimator(Estimator):
         return finite_scores(scores)
 
     @contextmanager
-    def _judging(self, X: Any) -> Iterator[tuple[Rows, Callable[[Pair], KernelJudge]]]:
+    def _judging(self, X: Any) -> Iterator[tuple[Rows, Callable[[KernelTarget], KernelJudge]]]:
         """The rows of X, and judges of problems over them, with kernel values that are computed and not kept."""
         with one_blas_thread():
             workers = Workers(thread_count(self.n_jobs))
@@ -138,15 +138,14 @@ class KernelEstimator(Estimator):
                 setting = KernelSetting(validation.positive_number(self.C, "C"), kernel_of(self))
                 is_convex = setting.looks_convex(rows)
 
-                def judge(pair: Pair) -> KernelJudge:
+                def judge(target: KernelTarget) -> KernelJudge:
                     source: KernelRows
                     if setting.kernel is None:
-                        source = PrecomputedRows(rows.native(), pair.index)
+                        source = PrecomputedRows(rows.native(), target.index)
                     else:
-                        source = DirectRows(rows.take(pair.index), setting.kernel, np.float64, workers)
+                        source = DirectRows(rows.take(target.index), setting.kernel, np.float64, workers)
                     store = CachedRows(source, 2.0 * source.n * source.dtype.itemsize, workers)
-                    loss = RowLoss.classification(pair.signed_weights, setting.C)
-                    return KernelJudge(store, loss, is_convex, WITNESS_TOL)
+                    return KernelJudge(store, target.loss(setting.C), is_convex, WITNESS_TOL)
 
                 yield rows, judge
             finally:

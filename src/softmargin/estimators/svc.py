@@ -12,11 +12,11 @@ from softmargin.core.stopping import Stop
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job
-from softmargin.estimators.build_kernel import Pair, pairs_of
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.incremental import IncrementalMixin, given_classes, keeps_training
 from softmargin.estimators.kernel_base import KernelEstimator
 from softmargin.estimators.kernel_scoring import one_against_one, pair_coefficients
+from softmargin.estimators.kernel_targets import Pair, pairs_of
 from softmargin.estimators.linear_base import check_same_classes
 from softmargin.estimators.scoring import labels_from_scores
 from softmargin.estimators.support_rows import support_rows
@@ -314,7 +314,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
     def _model_starts(self, job: Job, work: Any, rows: Rows) -> list[Any] | None:
         if self.shape_fit_[0] != rows.n_rows or not np.array_equal(self.classes_, job.known["classes_"]):
             return None
-        return work.at_bounds([DualStart(beta) for beta in dual_variables(self, rows.n_rows, work.pairs)])
+        return work.at_bounds([DualStart(beta) for beta in dual_variables(self, rows.n_rows, work.targets)])
 
 
 def _nothing(pair: Pair) -> Solution:
