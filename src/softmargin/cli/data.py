@@ -87,7 +87,7 @@ def read(path: Path, options: DataOptions, model: Trained | None = None, *, with
     With a model its features are put in its order, and what had to be assumed for that is told. With `with_queries` the
     table has the queries if the file has them and the options do not leave them out.
     """
-    with readable(path) as file, showing(f"reading {title(path)}"):
+    with showing(f"reading {title(path)}"), readable(path) as file:
         table = _read(file, options, model, with_queries)
     if table.X.shape[0] == 0:
         raise DataFormatError("there are no rows: the file is empty, or holds comments only.", file=title(path))
