@@ -181,9 +181,11 @@ def naming(path: Path, rows: Labelled) -> Iterator[None]:
         if message.startswith("Input X contains"):
             message = f"row {_first_bad_row(rows.X) + 1} has values that are not finite (nan or inf)."
         elif message.startswith("Unknown label type"):
+            fraction = rows.y[np.argmax(rows.y % 1 != 0)]
+            other = "" if rows.index_base is not None else "name another column with --label, or "
             message = (
-                f"the labels, such as {rows.y[0]!r}, are real numbers, not classes: name another column with --label, "
-                "or learn their order with --task rank."
+                f"the labels, such as {fraction}, are real numbers, not classes: {other}learn their order with "
+                "--task rank."
             )
         elif message.startswith("Input y contains"):
             message = f"row {int(np.argmin(np.isfinite(rows.y))) + 1} has a label that is not finite (nan or inf)."

@@ -1,6 +1,7 @@
 """Data files of every format to X and y: svmlight, .npz, .npy, and with pyarrow .parquet and .csv."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,10 @@ QUERY_NAME = "qid"
 SPARSE_PARTS = ("format", "shape", "data", "indices", "indptr")
 MAX_COLUMNS = 2**31 - 1
 _HEAD_BYTES = 2**16
+# Names of columns are shown up to this length.
+_LONG_NAME = 60
+# A label and the first feature, perhaps after a query.
+_SVMLIGHT_LINE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?( qid:\d+)? \d+:")
 
 
 @dataclass(frozen=True)
@@ -316,6 +321,13 @@ def _numbers_of(column: Any, title: str, name: str) -> np.ndarray:
 
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        if _SVMLIGHT_LINE.match(title):
+            raise DataFormatError(
+                "the first line, which should name the columns, is svmlight text: give the file another ending, such "
+                "as .svm.",
+                file=name,
+            )
+        title = title if len(title) <= _LONG_NAME else title[:_LONG_NAME] + "..."
         raise DataFormatError(
             f"the column {title!r} holds {kind}, not numbers: encode it as numbers, leave it out, or, if it is the "
             "label, name it with label=.",
