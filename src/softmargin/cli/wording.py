@@ -39,6 +39,7 @@ PHRASES = {
     r"^y holds ": "DATA holds ",
     r"^y has the classes ": "DATA has the classes ",
     r"^all y are ": "all targets are ",
+    r"\bX has (\d+) features\b": r"DATA has \1 features",
     r"with different y in any query": "with different targets in any query",
     r"the variance of X": "the variance of the features",
     r"1 / \(n_features \* X\.var\(\)\)": "1 / (features * variance)",

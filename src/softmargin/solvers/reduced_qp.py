@@ -32,6 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.linalg.cholesky import Factor
 
 EPS = 2.220446049250313e-16
@@ -137,6 +138,14 @@ def _times(H: np.ndarray, x: np.ndarray) -> np.ndarray:
     return H @ x
 
 
+def _no_gram_matrix() -> SoftmarginError:
+    """A matrix of inner products always leaves a plane to stand on; a file that somebody changed may hold another."""
+    return SoftmarginError(
+        "the inner products of the cutting planes contradict each other, as those of a changed or damaged training "
+        "state do: fit with warm_start=False."
+    )
+
+
 def _first_zero(beta: np.ndarray, v: np.ndarray) -> tuple[float, int]:
     """Return the step s >= 0 at which an entry of beta + s v first is zero, and its position.
 
@@ -224,6 +233,8 @@ class _Simplex:
                     continue
 
             S = self.factor.members
+            if S.size == 0:
+                raise _no_gram_matrix()
             slopes = np.abs(g[S])
             spread = float(slopes[slopes.argmax()])
             errors = length * self.root + self.shift
@@ -309,6 +320,8 @@ class _Simplex:
             y = factor.forward(row[S])
             pivot = diagonal - float(y.dot(y))
             if S.size == 0:
+                if not pivot > 0.0:
+                    raise _no_gram_matrix()
                 factor.append(k, y, pivot, 1.0)
                 return decrease
             u = factor.carried
