@@ -17,7 +17,7 @@ from softmargin.data.convert import as_rows
 from softmargin.estimators import validation
 from softmargin.estimators.build_kernel import KernelSetting, Pair
 from softmargin.estimators.fitting import warn_unless_done
-from softmargin.estimators.kernel_choice import kernel_of
+from softmargin.estimators.kernel_choice import in_range, kernel_of
 from softmargin.estimators.kernel_scoring import one_against_one
 from softmargin.estimators.live import Live, known_result
 from softmargin.estimators.training_rows import Training
@@ -96,7 +96,9 @@ class IncrementalMixin:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True, reset=False)
         codes = codes_among(y, self.classes_)
         weights = _weights(sample_weight, codes.size)
-        return self._change(lambda live: live.add(as_rows(X), codes, weights), training)
+        rows = as_rows(X)
+        in_range(kernel_of(self), rows)
+        return self._change(lambda live: live.add(rows, codes, weights), training)
 
     @available_if(_has_data)
     def forget(self: Any, rows: Any) -> Any:
@@ -200,7 +202,9 @@ class IncrementalMixin:
             if before is not None and before[0] == key and before[1].training is training:
                 live = before[1]
             else:
-                setting = KernelSetting(C, kernel_of(self), cache_bytes, needs_double=True)
+                # The rows may come from a file that somebody changed.
+                kernel = in_range(kernel_of(self), as_rows(training.matrix))
+                setting = KernelSetting(C, kernel, cache_bytes, needs_double=True)
                 if not setting.looks_convex(as_rows(training.matrix)):
                     raise SoftmarginError(
                         f"the kernel {self.kernel!r} is not positive semi-definite on these rows, and this needs the "
