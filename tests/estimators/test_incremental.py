@@ -655,3 +655,21 @@ class TestBadInput:
         assert model.certificate_.primal == pytest.approx(reference.certificate_.primal, rel=1e-5)
         with pytest.warns(UserWarning, match="BlockSMO"), pytest.raises(SoftmarginError, match="too many"):
             model.leave_one_out()
+
+
+class TestKernelValuesThatOverflow:
+    """They are refused with a sentence also where no fit has checked the kernel: after loading, and in new rows."""
+
+    def test_in_a_model_whose_kernel_was_changed(self):
+        X = np.arange(12.0).reshape(6, 2)
+        model = SVC(kernel="poly", solver="active_set").fit(X, [0, 1] * 3).set_params(coef0=1e150)
+        with pytest.raises(SoftmarginError, match="values of the kernel 'poly' overflow"):
+            model.partial_fit(X[:2], [0, 1])
+
+    def test_in_new_rows(self):
+        X = np.arange(12.0).reshape(6, 2)
+        model = SVC(gamma=1.0, solver="active_set").fit(X, [0, 1] * 3)
+        before = model.predict(X)
+        with pytest.raises(SoftmarginError, match="values of the kernel 'rbf' overflow"):
+            model.partial_fit([[1e200, 0.0]], [1])
+        assert np.array_equal(model.predict(X), before)

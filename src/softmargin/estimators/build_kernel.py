@@ -1,9 +1,9 @@
 """Where kernel, data, dual problem, judge and solver meet: from pairs of classes to results."""
 
-import hashlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,11 +14,12 @@ from softmargin.core.result import Certificate, DualStart, Result, Solution
 from softmargin.core.status import Status
 from softmargin.core.stopping import Measure, Stop, relative_gap
 from softmargin.core.threads import Cancel, Workers
-from softmargin.core.trace import Clock, Observer, Trace
+from softmargin.core.trace import Clock, Trace
 from softmargin.data.columns import Occupied
 from softmargin.data.convert import thinned
 from softmargin.data.rows import Rows
-from softmargin.estimators.solver_kind import check_kind
+from softmargin.estimators.base import Observers, fingerprint
+from softmargin.estimators.solver_choice import check_kind
 from softmargin.estimators.validation import one_of
 from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
 from softmargin.kernels.functions import Custom, Kernel
@@ -34,8 +35,9 @@ from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.interior.ipm import IPM, low_rank_start
 from softmargin.solvers.smo.block import BlockSMO
 from softmargin.solvers.smo.smo import RULES, SMO
+from softmargin.tasks.solvers import BOX, words_for
 
-KERNEL_SOLVERS = ("auto", "block", "smo", "active_set", "ipm")
+KERNEL_SOLVERS = words_for((BOX,))
 # Rows in float32 have seven digits: enough for gaps and violations down to here.
 SINGLE_TOL = 1e-4
 _SINGLE_RANGE = (1e-30, 1e30)
@@ -51,6 +53,8 @@ _SHARE_FOR_SECOND_ORDER = 0.1
 _COARSE_GAP, _COARSE_ROUNDS, _COARSE_STEPS = 0.1, 100, 100_000
 # Above so many free variables, where every pivot costs more, that gap falls with this power of their number.
 _MANY_FREE, _MANY_POWER = 1500, 4
+# Dual variables of two rows that differ by no more, relative to their weights, are at one bound.
+_SAME_BOUND = 1e-12
 # Rows whose part of the matrix shows whether a kernel that may be indefinite is so.
 _CONVEXITY_ROWS = 400
 
@@ -179,7 +183,7 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
     """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
     one_of(working_set, "working_set", ("auto", *RULES))
     if hasattr(solver, "problem_type"):
-        check_kind(solver, (DualQP,), ", ".join(map(repr, KERNEL_SOLVERS)))
+        check_kind(solver, (BOX,))
     if needs_convex(solver):
         if working_set != "auto":
             raise SoftmarginError(
@@ -301,65 +305,114 @@ class Staged:
         return gap <= goal or has_worked or state.is_stalled
 
 
-def solve_pairs(
-    choose: Callable[[RowStore], Solver],
-    setting: KernelSetting,
-    rows: Rows,
-    pairs: Sequence[Pair],
-    stop: Stop,
-    workers: Workers,
-    *,
-    is_convex: bool,
-    starts: Sequence[Any] | None = None,
-    cancel: Cancel | None = None,
-    observers: Callable[[int, SVCDual], Sequence[Observer]] = lambda k, problem: (),
-) -> list[Result]:
-    """One result a pair, one after the other, because they share a cache; threads go to rows.
+@dataclass(frozen=True)
+class KernelWork:
+    """A kernel problem for each of `pairs`, one after the other, because they share a cache. See `base.Work`.
 
-    `stop.max_seconds` is for all of them together. Where float32 rows are too coarse for the tolerance, the solve goes
+    `choose` gives the solver for a kernel matrix. Where float32 rows are too coarse for the tolerance, the solve goes
     on with float64 from where it stands.
     """
-    cancel = cancel or Cancel()
-    clock = Clock()
-    if setting.kernel is not None and not isinstance(setting.kernel, Custom):
-        rows = Occupied.of(thinned(rows, workers)).rows
-    dtypes = setting.dtypes(rows, pairs, stop.tol)
-    makers = {dtypes[0]: setting.stores(rows, pairs, dtypes[0], workers)}
-    results = []
-    for k, pair in enumerate(pairs):
-        if not (pair.signed_weights > 0).any() or not (pair.signed_weights < 0).any():
-            results.append(without_opponent(pair))
-            continue
-        limit = stop
-        if stop.max_seconds is not None:
-            limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / (len(pairs) - k))
-        start = None if starts is None else starts[k]
-        result = None
-        for dtype in dtypes:
-            if dtype not in makers:
-                makers[dtype] = setting.stores(rows, pairs, dtype, workers)
-            store = makers[dtype](pair)
-            problem = SVCDual(store, pair.signed_weights, setting.C, workers, is_convex)
-            part = run(
-                choose(store),
-                problem,
-                limit,
-                KernelJudge(store, pair.signed_weights, setting.C, is_convex, stop.tol),
-                start=start,
-                observers=observers(k, problem),
-                workers=workers,
-                cancel=cancel,
-                max_disputes=_SINGLE_DISPUTES if dtype != dtypes[-1] else MAX_DISPUTES,
-            )
-            result = part if result is None else _continued(result, part)
-            if result.status not in (Status.STALLED, Status.UNCONFIRMED):
-                break
-            start = DualStart(part.solution.alpha * np.sign(pair.signed_weights))
-        assert result is not None
-        results.append(result)
-        if result.status is Status.INTERRUPTED:
-            cancel.set()
-    return results
+
+    choose: Callable[[RowStore], Solver]
+    setting: KernelSetting
+    rows: Rows
+    pairs: Sequence[Pair]
+    stop: Stop
+    workers: Workers
+    is_convex: bool = True
+    notes: Sequence[str] = ()
+    state_type: ClassVar[type] = DualState
+
+    @property
+    def known(self) -> dict[str, Any]:
+        return {"gamma_": getattr(self.setting.kernel, "gamma", 0.0)}
+
+    def fingerprint(self) -> str:
+        """Also of the kernel and of the precision of its values."""
+        precision = np.dtype(self.setting.dtypes(self.rows, self.pairs, self.stop.tol)[0])
+        targets = ((pair.index, pair.signed_weights) for pair in self.pairs)
+        return fingerprint(self.rows, f"{self.setting.kernel!r} {precision}", targets)
+
+    def resumed(self, states: Sequence[Any]) -> list[Any] | None:
+        if [len(state.beta) if state else 0 for state in states] != [pair.index.size for pair in self.pairs]:
+            return None
+        return self.at_bounds(states)
+
+    def at_bounds(self, starts: Sequence[Any]) -> list[Any]:
+        """States or starts of another C, with the same variables at their bounds."""
+        return [_at_bounds_of(self.setting.C, start, pair) for start, pair in zip(starts, self.pairs, strict=True)]
+
+    def solve(
+        self,
+        starts: Sequence[Any] | None = None,
+        cancel: Cancel | None = None,
+        observers: Observers = lambda k, candidate: (),
+    ) -> list[Result]:
+        """Threads go to rows. `stop.max_seconds` is for all pairs together."""
+        setting, rows, stop, workers = self.setting, self.rows, self.stop, self.workers
+        cancel = cancel or Cancel()
+        clock = Clock()
+        if setting.kernel is not None and not isinstance(setting.kernel, Custom):
+            rows = Occupied.of(thinned(rows, workers)).rows
+        dtypes = setting.dtypes(rows, self.pairs, stop.tol)
+        stores = cache(lambda dtype: setting.stores(rows, self.pairs, dtype, workers))
+        results = []
+        for k, pair in enumerate(self.pairs):
+            if not (pair.signed_weights > 0).any() or not (pair.signed_weights < 0).any():
+                results.append(without_opponent(pair))
+                continue
+            limit = stop
+            if stop.max_seconds is not None:
+                left = max(0.0, stop.max_seconds - clock.seconds)
+                limit = replace(stop, max_seconds=left / (len(self.pairs) - k))
+            start = None if starts is None else starts[k]
+            result = None
+            for dtype in dtypes:
+                part = self._solve_pair(k, stores(dtype)(pair), limit, start, cancel, observers, dtype == dtypes[-1])
+                result = part if result is None else _continued(result, part)
+                if result.status not in (Status.STALLED, Status.UNCONFIRMED):
+                    break
+                start = DualStart(part.solution.alpha * np.sign(pair.signed_weights))
+            assert result is not None
+            results.append(result)
+            if result.status is Status.INTERRUPTED:
+                cancel.set()
+        return results
+
+    def _solve_pair(
+        self, k: int, store: RowStore, limit: Stop, start: Any, cancel: Cancel, observers: Observers, is_last: bool
+    ) -> Result:
+        """Pair k with the kernel values of this store; with coarse ones it gives up sooner."""
+        C, weights = self.setting.C, self.pairs[k].signed_weights
+        problem = SVCDual(store, weights, C, self.workers, self.is_convex)
+        return run(
+            self.choose(store),
+            problem,
+            limit,
+            KernelJudge(store, weights, C, self.is_convex, self.stop.tol),
+            start=start,
+            observers=observers(k, lambda state: problem.solution(state.beta, state.f)),
+            workers=self.workers,
+            cancel=cancel,
+            max_disputes=MAX_DISPUTES if is_last else _SINGLE_DISPUTES,
+        )
+
+
+def _at_bounds_of(C: float, start: Any, pair: Pair) -> Any:
+    """A start, or the state of a solve, for another C: where some variables were at the upper bound, all of them grow
+    or shrink with it, so that the same ones are at their bounds.
+    """
+    if start is None:
+        return None
+    upper = np.abs(pair.signed_weights)
+    shares = np.abs(start.beta) / upper
+    largest = float(shares.max(initial=0.0))
+    bounded = shares >= (1.0 - _SAME_BOUND) * largest
+    if largest == 0.0 or abs(largest - C) <= _SAME_BOUND * C or np.count_nonzero(bounded) < 2:
+        return start
+    factor = C / largest
+    beta = np.where(bounded, np.sign(start.beta) * (C * upper), factor * start.beta)
+    return DualState(beta, factor * start.f) if isinstance(start, DualState) else DualStart(beta)
 
 
 def _continued(first: Result, second: Result) -> Result:
@@ -387,14 +440,3 @@ def without_opponent(pair: Pair) -> Result:
     seconds = {"total": 0.0, "judge": 0.0, "compile": 0.0}
     certificate = Certificate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     return Result(Solution(np.empty(0), b, nothing), Status.OPTIMAL, certificate, counts, Trace(), None, seconds)
-
-
-def kernel_fingerprint(rows: Rows, pairs: Sequence[Pair], setting: KernelSetting, tol: float) -> str:
-    """Identifies data, labels, weights, kernel and the precision of its values, at the cost of one product with X."""
-    precision = np.dtype(setting.dtypes(rows, pairs, tol)[0])
-    digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.kernel!r} {precision}".encode())
-    digest.update(Occupied.of(rows).probed().tobytes())
-    for pair in pairs:
-        digest.update(pair.index.tobytes())
-        digest.update(pair.signed_weights.tobytes())
-    return digest.hexdigest()

@@ -16,10 +16,10 @@ from softmargin.core.threads import Workers, one_blas_thread, thread_count
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.build import linear_solver, plane_solver, solve_all
 from softmargin.estimators.build_kernel import KernelSetting, Pair, pairs_of
 from softmargin.estimators.kernel_choice import KERNELS, kernel_of
 from softmargin.estimators.linear_svc import LinearSVC, linear_setting
+from softmargin.estimators.linear_work import LinearWork, linear_solver, plane_solver
 from softmargin.estimators.ordinal_svc import OrdinalSVC, ordinal_setting, ordinal_target, ordinal_weights
 from softmargin.estimators.rank_svm import RankSVM, rank_setting, rank_target
 from softmargin.estimators.settings import LinearSetting, OrdinalSetting, RankSetting, Setting
@@ -135,7 +135,7 @@ def _dual_vectors(estimator: Any, setting: LinearSetting, rows: Any, targets: li
         columns = own[:, None] if own.ndim == 1 else own
         return list(columns.T)
     stop = Stop(tol=WITNESS_TOL, max_iter=WITNESS_MAX_ITER)
-    results = solve_all(linear_solver("auto"), setting, rows, targets, stop, n_threads=1)
+    results = LinearWork(linear_solver("auto"), setting, rows, targets, stop, n_threads=1).solve()
     return [result.solution.alpha for result in results]
 
 
@@ -189,15 +189,15 @@ def _with_planes(estimator: Any, setting: RankSetting, target: Any, rows: Rows) 
 def _found(estimator: Any, setting: Setting, target: Any, rows: Rows, primal: float) -> Solution:
     """A solution whose bound is as good for a model of this value as the model's own was, if that is known."""
     wanted = primal * (1.0 - estimator.certificate_.relative_gap)
-    [result] = solve_all(
+    work = LinearWork(
         plane_solver(estimator.solver),
         setting,
         rows,
         [target],
         Stop(tol=WITNESS_TOL, max_iter=WITNESS_MAX_ITER),
         n_threads=thread_count(estimator.n_jobs),
-        observers=lambda k, candidate: [lambda record, state: record.dual >= wanted],
     )
+    [result] = work.solve(observers=lambda k, candidate: [lambda record, state: record.dual >= wanted])
     return result.solution
 
 

@@ -15,8 +15,8 @@ from softmargin.core.result import Result
 from softmargin.core.threads import Cancel, one_blas_thread
 from softmargin.data.convert import as_rows
 from softmargin.estimators import validation
+from softmargin.estimators.base import warn_unless_done
 from softmargin.estimators.build_kernel import KernelSetting, Pair
-from softmargin.estimators.fitting import warn_unless_done
 from softmargin.estimators.kernel_choice import in_range, kernel_of
 from softmargin.estimators.kernel_scoring import one_against_one
 from softmargin.estimators.live import Live, known_result
@@ -90,7 +90,9 @@ class IncrementalMixin:
             the best solution so far, and the interrupt is raised again; the next call goes on from there.
         """
         if not hasattr(self, "dual_coef_"):
-            return self._train(X, y, sample_weight, solver=self._active_set(), all_classes=classes, copy=True)
+            job, X, y = self._job(X, y, sample_weight, solver=self._active_set(), all_classes=classes, copy=True)
+            self._run(job, X, y, sample_weight=sample_weight)
+            return self
         training = self._known_training()
         self._same_classes(classes)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True, reset=False)
@@ -202,10 +204,9 @@ class IncrementalMixin:
             if before is not None and before[0] == key and before[1].training is training:
                 live = before[1]
             else:
-                # The rows may come from a file that somebody changed.
-                kernel = in_range(kernel_of(self), as_rows(training.matrix))
-                setting = KernelSetting(C, kernel, cache_bytes, needs_double=True)
-                if not setting.looks_convex(as_rows(training.matrix)):
+                rows = as_rows(training.matrix)
+                setting = KernelSetting(C, in_range(kernel_of(self), rows), cache_bytes, needs_double=True)
+                if not setting.looks_convex(rows):
                     raise SoftmarginError(
                         f"the kernel {self.kernel!r} is not positive semi-definite on these rows, and this needs the "
                         "active set, which needs that: use a kernel such as 'rbf'."

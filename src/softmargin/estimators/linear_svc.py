@@ -1,6 +1,5 @@
 """The linear support vector classifier."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,15 +8,17 @@ from sklearn.utils.validation import validate_data
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution, WeightStart
+from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.build import linear_solver
+from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.linear_base import Job, LinearBase
+from softmargin.estimators.linear_base import LinearEstimator
+from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.scoring import finite_scores, labels_from_scores, linear_scores
 from softmargin.estimators.settings import LinearSetting
 
 
-class LinearSVC(ClassifierMixin, LinearBase):
+class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.x_i + b))``. More than two classes are trained one against
@@ -140,21 +141,19 @@ class LinearSVC(ClassifierMixin, LinearBase):
         """
         setting = linear_setting(self)
         solver = linear_solver(self.solver, self.random_state)
-        stop, n_threads = self._limits(solver)
+        limits = self._limits(solver)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
         classes, codes = validation.class_labels(y)
         targets = validation.signed_weights(classes, codes, self.class_weight, sample_weight)
         validation.finite_scale(setting.C, targets)
         del codes
-        job = Job(
-            solver,
+        job = self._job(
+            limits,
             setting,
             targets,
-            stop,
-            n_threads,
             titles=["LinearSVC"] if len(targets) == 1 else [f"LinearSVC class {label}" for label in classes],
             known={"classes_": classes},
-            found=partial(_attributes, X.shape),
+            found=_attributes,
         )
         self._run(job, X, y, sample_weight=sample_weight)
         return self
@@ -168,17 +167,17 @@ class LinearSVC(ClassifierMixin, LinearBase):
         """The class of each row."""
         return labels_from_scores(self.decision_function(X), self.classes_)
 
-    def _weight_starts(self, job: Job, n_cols: int) -> list[WeightStart] | None:
+    def _model_starts(self, job: Job, work: Work, rows: Rows) -> list[WeightStart] | None:
         same_classes = np.array_equal(getattr(self, "classes_", ()), job.known["classes_"])
-        if not same_classes or self.coef_.shape != (len(job.targets), n_cols):
+        if not same_classes or self.coef_.shape != (len(job.titles), rows.n_cols):
             return None
         return [linear_setting(self).start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
-def _attributes(shape: tuple[int, int], found: list[Solution | None]) -> dict[str, np.ndarray]:
+def _attributes(rows: Rows, found: list[Solution | None]) -> dict[str, np.ndarray]:
     """Of sub-problems without a solution as yet all is zero."""
-    n_rows, n_cols = shape
-    solutions = [solution or Solution(np.zeros(n_cols), 0.0, np.zeros(n_rows)) for solution in found]
+    nothing = Solution(np.zeros(rows.n_cols), 0.0, np.zeros(rows.n_rows))
+    solutions = [solution or nothing for solution in found]
     dual = np.column_stack([solution.alpha for solution in solutions])
     return {
         "coef_": solutions[0].w[None, :] if len(solutions) == 1 else np.array([solution.w for solution in solutions]),

@@ -7,10 +7,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from softmargin.core.result import Solution
+from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.build import plane_solver
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.linear_base import Job, LinearBase
+from softmargin.estimators.linear_base import LinearEstimator
+from softmargin.estimators.linear_work import plane_solver
 from softmargin.estimators.scoring import finite_scores, linear_scores
 from softmargin.estimators.settings import OrdinalSetting, OrdinalTarget, RankSetting, RankTarget
 from softmargin.linalg.thresholds import COSTS, assign_ranks, depths, fit_thresholds
@@ -18,7 +19,7 @@ from softmargin.linalg.thresholds import COSTS, assign_ranks, depths, fit_thresh
 THRESHOLDS = ("fitted", "immediate", "all")
 
 
-class OrdinalSVC(ClassifierMixin, LinearBase):
+class OrdinalSVC(ClassifierMixin, LinearEstimator):
     """Ordinal regression: one linear score and ascending thresholds that cut it into ordered classes.
 
     ``thresholds="fitted"`` learns the score from the order alone, as `RankSVM` does: ``1/2 |w|^2 + C * mean over pairs
@@ -155,14 +156,14 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
         setting = ordinal_setting(self)
         cost = validation.one_of(self.cost, "cost", COSTS)
         solver = plane_solver(self.solver)
-        stop, n_threads = self._limits(solver)
+        limits = self._limits(solver)
         order = validation.order_of(y) if self.classes is None else self.classes
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
         classes, ranks = validation.ordered_classes(y, order)
         weights = ordinal_weights(self, classes, ranks, sample_weight)
         target, present = ordinal_target(setting, ranks, weights)
 
-        def attributes(solutions: list[Solution]) -> dict[str, Any]:
+        def attributes(rows: Rows, solutions: list[Solution]) -> dict[str, Any]:
             [solution] = solutions
             if isinstance(target, OrdinalTarget):
                 between, dual = np.asarray(solution.b), solution.alpha
@@ -176,16 +177,7 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
                 "dual_": dual,
             }
 
-        job = Job(
-            solver,
-            setting,
-            [target],
-            stop,
-            n_threads,
-            titles=["OrdinalSVC"],
-            known={"classes_": classes},
-            found=attributes,
-        )
+        job = self._job(limits, setting, [target], titles=["OrdinalSVC"], known={"classes_": classes}, found=attributes)
         self._run(job, X, y, sample_weight=sample_weight)
         return self
 

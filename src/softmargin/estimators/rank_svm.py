@@ -8,9 +8,9 @@ from sklearn.utils.validation import validate_data
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.estimators import validation
-from softmargin.estimators.build import plane_solver
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.linear_base import Job, LinearBase
+from softmargin.estimators.linear_base import LinearEstimator
+from softmargin.estimators.linear_work import plane_solver
 from softmargin.estimators.scoring import finite_scores, linear_scores
 from softmargin.estimators.settings import RankSetting, RankTarget
 from softmargin.linalg.counting import Pairs
@@ -18,7 +18,7 @@ from softmargin.metrics.queries import queries_of
 from softmargin.metrics.ranking import swapped_pairs
 
 
-class RankSVM(LinearBase):
+class RankSVM(LinearEstimator):
     """A linear score that puts rows in the order of their targets, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * mean over pairs of max(0, 1 - (w.x_i - w.x_j))`` over the pairs of rows of one query
@@ -147,19 +147,17 @@ class RankSVM(LinearBase):
         """
         setting = rank_setting(self)
         solver = plane_solver(self.solver)
-        stop, n_threads = self._limits(solver)
+        limits = self._limits(solver)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
         _refuse_query_column(getattr(self, "feature_names_in_", ()))
         target = rank_target(setting, y, qid, sample_weight)
-        job = Job(
-            solver,
+        job = self._job(
+            limits,
             setting,
             [target],
-            stop,
-            n_threads,
             titles=["RankSVM"],
             known={"n_pairs_": _weight_of_pairs(target, setting)},
-            found=lambda solutions: {"coef_": solutions[0].w},
+            found=lambda rows, solutions: {"coef_": solutions[0].w},
         )
         self._run(job, X, y, qid=qid, sample_weight=sample_weight)
         return self

@@ -58,6 +58,12 @@ LARGE = 256
 SPARSE_SHARE = 0.25
 
 
+_NO_PLANES = (
+    "the cutting planes have inner products, offsets or weights that no planes can have: the features are too large or "
+    "too small, or the training state is damaged. Scale the features, and fit with warm_start=False."
+)
+
+
 @dataclass(frozen=True)
 class ReducedSolution:
     """A feasible gamma, its dual value, its duality gap and the number of pivots that led to it."""
@@ -97,7 +103,10 @@ def solve_reduced(
         H = H.T  # symmetric: the same matrix with contiguous rows
 
     simplex = _Simplex(H, e, total, _feasible(start, t, total))
-    beta, g = simplex.minimise(tol / total / total)
+    try:
+        beta, g = simplex.minimise(tol / total / total)
+    except ArithmeticError:  # a division by zero after an overflow
+        raise SoftmarginError(_NO_PLANES) from None
     gamma = _scaled_down(beta[:t] * total, total)
     slack = g[:t] * -total  # e - H gamma
     profit = float(gamma.dot(slack))
@@ -136,14 +145,6 @@ def _times(H: np.ndarray, x: np.ndarray) -> np.ndarray:
         if support.size < SPARSE_SHARE * x.size:
             return x[support] @ H[support]
     return H @ x
-
-
-def _no_gram_matrix() -> SoftmarginError:
-    """A matrix of inner products always leaves a plane to stand on; a file that somebody changed may hold another."""
-    return SoftmarginError(
-        "the inner products of the cutting planes contradict each other, as those of a changed or damaged training "
-        "state do: fit with warm_start=False."
-    )
 
 
 def _first_zero(beta: np.ndarray, v: np.ndarray) -> tuple[float, int]:
@@ -233,8 +234,8 @@ class _Simplex:
                     continue
 
             S = self.factor.members
-            if S.size == 0:
-                raise _no_gram_matrix()
+            if S.size == 0:  # inner products always leave a plane to stand on
+                raise SoftmarginError(_NO_PLANES)
             slopes = np.abs(g[S])
             spread = float(slopes[slopes.argmax()])
             errors = length * self.root + self.shift
@@ -286,6 +287,8 @@ class _Simplex:
 
     def load(self) -> None:
         """Factorise the planes with beta > 0; those that depend on the others are moved to a bound."""
+        if not (self.beta >= 0.0).all():  # NaN, too: only numbers that overflow or that no planes have lead here
+            raise SoftmarginError(_NO_PLANES)
         supported = self.beta.nonzero()[0][::-1]
         m = int(self.beta[-1] > 0.0)  # the zero plane comes first
         planes = supported[m:]
@@ -321,7 +324,7 @@ class _Simplex:
             pivot = diagonal - float(y.dot(y))
             if S.size == 0:
                 if not pivot > 0.0:
-                    raise _no_gram_matrix()
+                    raise SoftmarginError(_NO_PLANES)
                 factor.append(k, y, pivot, 1.0)
                 return decrease
             u = factor.carried
