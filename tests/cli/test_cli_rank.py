@@ -244,7 +244,7 @@ def test_options_that_do_not_go_together(run, ranks, tmp_path, arguments, words)
         ("1 1:2\n# qid:7\n0 qid:1 1:3\n", "d: some rows have a qid and others have none"),
         ("1 qid:1 1:2\n0 qid:x 1:3\n", "d:2:7: the qid 'x' is not an integer"),
         ("1 qid:1 1:2\n1 qid:1 1:3\n", "all targets are 1"),
-        ("1 qid:1 1:2\n0 qid:2 1:3\n", "no pair of rows with different y in any query"),
+        ("1 qid:1 1:2\n0 qid:2 1:3\n", "no pair of rows with different targets in any query"),
     ],
 )
 def test_bad_queries_are_told_in_one_sentence(run, tmp_path, text, words):
