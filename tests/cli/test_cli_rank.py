@@ -255,7 +255,7 @@ def test_bad_queries_are_told_in_one_sentence(run, tmp_path, text, words):
     assert error.startswith("softmargin: ")
     assert "Traceback" not in error
     assert not (tmp_path / "m").exists()
-    if "qid:x" not in text and "all y" not in words:
+    if "qid:x" not in text and "all targets" not in words:
         run("train", data, tmp_path / "m", "--task", "rank", "--no-qid", "-q")
 
 
