@@ -232,6 +232,12 @@ class TestStandardStreams:
         run("predict", model, cancer, tmp_path / "pipe")
         assert len(reader.communicate(timeout=30)[0].splitlines()) == 569
 
+    @pytest.mark.parametrize("command", ["train", "predict"])
+    def test_a_full_disk_is_told_with_the_name_of_the_file(self, run, cancer, model, command):
+        arguments = (cancer, "/dev/full", "-q") if command == "train" else (model, cancer, "/dev/full")
+        told = run(command, *arguments, code=1).stderr
+        assert told == "softmargin: /dev/full could not be written: No space left on device.\n"
+
     def test_open_files_by_number_are_written_to_and_not_replaced(self, start, cancer, model, tmp_path):
         """`>(gzip)` of a shell is such a name; /dev/stderr may be a file that others go on writing to."""
         reader, writer = os.pipe()

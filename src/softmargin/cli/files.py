@@ -204,8 +204,24 @@ def _descriptor(path: Path) -> int | None:
     return int(found[1]) if found and path.exists() else None
 
 
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """A full disk is told with the name of the file; a reader that has seen enough is no such error."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or isinstance(error, BrokenPipeError):
+            raise
+        raise SoftmarginError(f"{path} could not be written: {error.strerror}.") from None
+
+
 def write(path: Path, content: Callable[[BinaryIO], object]) -> None:
     """Let `content` write a file as a whole; a device, a pipe and the standard output are written as they are."""
+    with _naming(path):
+        _write(path, content)
+
+
+def _write(path: Path, content: Callable[[BinaryIO], object]) -> None:
     descriptor = _descriptor(path)
     if is_output_stream(path):
         sys.stdout.flush()
@@ -226,7 +242,8 @@ def save(path: Path, save_to: Callable[[Path], None]) -> None:
     """Let `save_to` write a model file; one for the standard output, a device or a pipe is copied there."""
     is_stream = is_output_stream(path) or _descriptor(path) is not None
     if not is_stream and (path.is_file() or not path.exists()):
-        save_to(path)
+        with _naming(path):
+            save_to(path)
         return
     with tempfile.TemporaryDirectory(prefix="softmargin-") as folder:
         copy = Path(folder) / "model"
