@@ -116,7 +116,7 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
     def _run(self, job: Job, X: Any, y: Any, **metadata: Any) -> None:
         """Solve, and store all that a fit leaves behind. `fit` itself calls it: a warning names the caller's line."""
         clock = Clock()
-        bridge = CallbackBridge.of(self, X, y, metadata, len(job.titles), self.max_iter)
+        bridge = CallbackBridge.of(self, X, y, metadata, len(job.titles), job.stop.max_iter)
         lines = progress_lines(self.verbose, job.titles, job.stop)
         with fitting(job.n_threads, lines) as (cancel, workers):
             rows = as_rows(X, workers)

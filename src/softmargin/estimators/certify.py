@@ -27,6 +27,7 @@ from softmargin.estimators.svc import SVC, dual_variables
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precomputed import PrecomputedRows
+from softmargin.problems.intercepts import intercept_named
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.ordinal import OrdinalSolution
 from softmargin.problems.ranking import Witness
@@ -126,7 +127,7 @@ def _setting_of(estimator: Any) -> LinearSetting:
             f"multi_class={estimator.multi_class!r}): only loss='hinge' with penalty='l2' and one-vs-rest is judged."
         )
     intercept = "penalised" if estimator.fit_intercept else "none"
-    return LinearSetting(float(estimator.C), intercept, float(estimator.intercept_scaling))
+    return LinearSetting(float(estimator.C), intercept_named(intercept, float(estimator.intercept_scaling)))
 
 
 def _dual_vectors(estimator: Any, setting: LinearSetting, rows: Any, targets: list) -> list[np.ndarray]:

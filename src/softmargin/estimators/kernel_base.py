@@ -33,6 +33,7 @@ class KernelEstimator(Estimator):
     working_set: str
     shrinking: bool
     cache_bytes: float | None
+    cache_size: float | None
     stopping: str
     support_: np.ndarray
     support_vectors_: Any
@@ -61,8 +62,7 @@ class KernelEstimator(Estimator):
         """C, when to stop, the number of threads and the bytes for kernel rows, checked."""
         C = validation.positive_number(self.C, "C")
         stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, self._stop_rule())
-        cache_bytes = None if self.cache_bytes is None else validation.positive_number(self.cache_bytes, "cache_bytes")
-        return C, stop, thread_count(self.n_jobs), cache_bytes
+        return C, stop, thread_count(self.n_jobs), validation.cache_limit(self.cache_bytes, self.cache_size)
 
     def _validated(self, X: Any, **options: Any) -> Any:
         """X (and y, if it is among the options), checked; a kernel matrix is dense."""

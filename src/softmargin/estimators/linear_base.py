@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import WeightStart
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import thread_count
@@ -13,6 +14,7 @@ from softmargin.estimators import validation
 from softmargin.estimators.base import Estimator, Job, Work
 from softmargin.estimators.linear_work import LinearWork
 from softmargin.estimators.settings import Setting
+from softmargin.problems.intercepts import Intercept, intercept_named
 from softmargin.solvers.base import Solver
 
 
@@ -58,3 +60,19 @@ class LinearEstimator(Estimator):
 
     def _model_starts(self, job: Job, work: Work, rows: Rows) -> list[WeightStart] | None:
         return [WeightStart(self.coef_)] if self.coef_.shape == (rows.n_cols,) else None
+
+
+def chosen_intercept(estimator: Any) -> Intercept:
+    """What `fit_intercept`, `intercept` and `intercept_scaling` ask for, checked."""
+    if isinstance(estimator.intercept, str) and estimator.intercept == "none":
+        raise SoftmarginError("intercept='none' is unknown: use fit_intercept=False for a model without intercept.")
+    kind = validation.one_of(estimator.intercept, "intercept", ("free", "penalised"))
+    scaling = validation.positive_number(estimator.intercept_scaling, "intercept_scaling")
+    if not estimator.fit_intercept and kind == "penalised":
+        raise SoftmarginError("fit_intercept=False and intercept='penalised' contradict each other: drop one of them.")
+    if scaling != 1.0 and kind != "penalised":
+        raise SoftmarginError(
+            f"intercept_scaling={scaling:g} is the constant feature of a penalised intercept, which this model has "
+            "not: set intercept='penalised', or leave it out."
+        )
+    return intercept_named(kind if estimator.fit_intercept else "none", scaling)

@@ -6,13 +6,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
-from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution, WeightStart
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.linear_base import LinearEstimator
+from softmargin.estimators.linear_base import LinearEstimator, chosen_intercept
 from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.scoring import finite_scores, labels_from_scores, linear_scores
 from softmargin.estimators.settings import LinearSetting
@@ -37,11 +36,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     fit_intercept : bool, default=True
         Whether there is an intercept b.
     intercept : {"free", "penalised"}, default="free"
-        "free": b is not penalised. "penalised": a constant feature 1, as in the papers and in LIBLINEAR.
+        "free": b is not penalised. "penalised": a constant feature, as in the papers and in LIBLINEAR.
+    intercept_scaling : float, default=1.0
+        The value of the constant feature of a penalised intercept: the larger it is, the less b is penalised.
     class_weight : dict, "balanced" or None, default=None
         Factor on the weights of each class's rows.
     max_iter : int or None, default=None
-        Limit on the iterations of each sub-problem (for "pegasos" and "sgd": passes over the data); None is no limit.
+        Limit on the iterations of each sub-problem (for "pegasos" and "sgd": passes over the data); None or -1
+        is no limit.
     max_seconds : float or None, default=None
         Limit on the time of solving, all classes together; compilation, validation and the judge are not counted. None
         is no limit.
@@ -101,6 +103,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept: str = "free",
+        intercept_scaling: float = 1.0,
         class_weight: Any = None,
         max_iter: int | None = None,
         max_seconds: float | None = None,
@@ -114,6 +117,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.intercept = intercept
+        self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.max_seconds = max_seconds
@@ -188,15 +192,5 @@ def _attributes(rows: Rows, found: list[Solution | None]) -> dict[str, np.ndarra
 
 
 def linear_setting(estimator: Any) -> LinearSetting:
-    """C and the kind of intercept of a LinearSVC, checked."""
-    C = validation.positive_number(estimator.C, "C")
-    if isinstance(estimator.intercept, str) and estimator.intercept == "none":
-        raise SoftmarginError("intercept='none' is unknown: use fit_intercept=False for a model without intercept.")
-    intercept = validation.one_of(estimator.intercept, "intercept", ("free", "penalised"))
-    if not estimator.fit_intercept:
-        if intercept == "penalised":
-            raise SoftmarginError(
-                "fit_intercept=False and intercept='penalised' contradict each other: drop one of them."
-            )
-        intercept = "none"
-    return LinearSetting(C, intercept)
+    """C and the intercept of a LinearSVC, checked."""
+    return LinearSetting(validation.positive_number(estimator.C, "C"), chosen_intercept(estimator))

@@ -16,6 +16,7 @@ from softmargin.linalg.counting import Pairs
 from softmargin.problems.base import Judge
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
+from softmargin.problems.intercepts import Intercept
 from softmargin.problems.ordinal import Ordinal
 from softmargin.problems.ordinal_certificate import OrdinalJudge
 from softmargin.problems.ranking import Known, Ranking
@@ -62,28 +63,27 @@ class LinearSetting:
     """A hinge problem; the target are signed weights."""
 
     C: float
-    intercept: str
-    intercept_scaling: float = 1.0
+    intercept: Intercept
 
     @property
     def key(self) -> str:
-        return f"{self.intercept} {self.intercept_scaling}"
+        return self.intercept.key
 
     def parts(self, target: np.ndarray) -> tuple[np.ndarray, ...]:
         return (target,)
 
     def problem(self, rows: Rows, target: np.ndarray, workers: Workers) -> Hinge:
-        return Hinge(rows.on(workers), target, self.C, self.intercept, self.intercept_scaling, workers)
+        return Hinge(rows.on(workers), target, self.C, self.intercept, workers)
 
     def judge(self, rows: Rows, target: np.ndarray, workers: Workers, tol: float) -> HingeJudge:
-        return HingeJudge(rows.on(workers), target, self.C, self.intercept, self.intercept_scaling, tol)
+        return HingeJudge(rows.on(workers), target, self.C, self.intercept, tol)
 
     def resumed(self, problem: Hinge, state: Any) -> Any:
         return state
 
     def start_from(self, w: np.ndarray, b: float) -> WeightStart:
         """A start from weights alone."""
-        return WeightStart(np.append(w, b / self.intercept_scaling) if self.intercept == "penalised" else w)
+        return WeightStart(self.intercept.joined(w, b))
 
 
 @dataclass(frozen=True)

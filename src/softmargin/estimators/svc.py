@@ -54,6 +54,8 @@ class SVC(IncrementalMixin, ClassifierMixin, KernelEstimator):
     cache_bytes : float or None, default=None
         Memory for kernel values. None is a quarter of the memory that is free, at most the whole matrix. While "smo"
         has set variables aside, the matrix of the others may take as much again.
+    cache_size : float or None, default=None
+        The same in MB (2^20 bytes), as scikit-learn has it. Give one of the two at most.
     tol : float, default=1e-3
         Stop when the relative duality gap, or the KKT violation, is at most this, confirmed by the judge. Below 1e-4
         kernel values are kept in double precision; for "active_set" and "ipm" they always are.
@@ -66,7 +68,7 @@ class SVC(IncrementalMixin, ClassifierMixin, KernelEstimator):
         Of the scores for more than two classes: a column a class, or a column a pair.
     max_iter : int or None, default=None
         Limit on the iterations of each pair of classes: rounds of "block", pair steps of "smo", pivots of "active_set"
-        (the last two are looked at after slices of steps, so a few more are made).
+        (the last two are looked at after slices of steps, so a few more are made). None or -1 is no limit.
     max_seconds : float or None, default=None
         Limit on the time of solving, all pairs of classes together.
     n_jobs : int or None, default=None
@@ -130,6 +132,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         working_set: str = "auto",
         shrinking: bool = True,
         cache_bytes: float | None = None,
+        cache_size: float | None = None,
         tol: float = 1e-3,
         stopping: str = "gap",
         class_weight: Any = None,
@@ -150,6 +153,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         self.working_set = working_set
         self.shrinking = shrinking
         self.cache_bytes = cache_bytes
+        self.cache_size = cache_size
         self.tol = tol
         self.stopping = stopping
         self.class_weight = class_weight

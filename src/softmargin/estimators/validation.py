@@ -38,6 +38,23 @@ def optional_limit(value: Any, name: str, kind: type, hint: str) -> Any:
     return value
 
 
+def is_no_limit(max_iter: Any) -> bool:
+    """None, or -1 as scikit-learn's SVC writes it."""
+    return max_iter is None or (isinstance(max_iter, Integral) and not isinstance(max_iter, bool) and max_iter == -1)
+
+
+def cache_limit(cache_bytes: Any, cache_size: Any) -> float | None:
+    """Bytes for kernel values, given as such, or in MB (2^20 bytes) as in scikit-learn; None leaves it open."""
+    if cache_bytes is not None and cache_size is not None:
+        raise SoftmarginError(
+            f"cache_bytes={cache_bytes!r} and cache_size={cache_size!r} set the same limit, in bytes and in MB: give "
+            "one of them."
+        )
+    if cache_size is not None:
+        return positive_number(cache_size, "cache_size") * 2**20
+    return None if cache_bytes is None else positive_number(cache_bytes, "cache_bytes")
+
+
 def stop_rule(tol: Any, max_iter: Any, max_seconds: Any, rule: str) -> Stop:
     """The limits of a fit, checked."""
     if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= float(tol) < math.inf:
@@ -47,7 +64,7 @@ def stop_rule(tol: Any, max_iter: Any, max_seconds: Any, rule: str) -> Stop:
             f"tol={tol!r} asks for nothing, because w = 0 meets it before any training: for this stop rule it must be "
             f"below {_UNTRAINED[rule]:g}; the default is 0.001."
         )
-    max_iter = optional_limit(max_iter, "max_iter", Integral, "no limit")
+    max_iter = None if is_no_limit(max_iter) else optional_limit(max_iter, "max_iter", Integral, "no limit")
     max_seconds = optional_limit(max_seconds, "max_seconds", Real, "no limit")
     return Stop(
         tol=float(tol),
