@@ -453,6 +453,7 @@ class TestCopies:
             "tol": 1e-4,
             "fit_intercept": False,
             "intercept": "free",
+            "intercept_scaling": 1.0,
             "class_weight": "balanced",
             "max_iter": 7,
             "max_seconds": 3.0,

@@ -113,8 +113,11 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
 
-    def _run(self, job: Job, X: Any, y: Any, **metadata: Any) -> None:
-        """Solve, and store all that a fit leaves behind. `fit` itself calls it: a warning names the caller's line."""
+    def _run(self, job: Job, X: Any, y: Any, metadata: dict[str, Any]) -> None:
+        """Solve, and store all that a fit leaves behind.
+
+        It is called by a function that `fit` calls, and so a warning names the line that called `fit`.
+        """
         clock = Clock()
         bridge = CallbackBridge.of(self, X, y, metadata, len(job.titles), job.stop.max_iter)
         lines = progress_lines(self.verbose, job.titles, job.stop)
@@ -122,7 +125,7 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
             rows = as_rows(X, workers)
             work = job.work(rows, workers)
             for note in work.notes:
-                warnings.warn(note, UserWarning, stacklevel=FRAMES_TO_CALLER + 1)
+                warnings.warn(note, UserWarning, stacklevel=FRAMES_TO_CALLER + 2)
             starts = self._starts(job, work, rows)
 
             def observers(k: int, candidate: Candidate) -> list[Observer]:
@@ -145,7 +148,7 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
             bridge.close(final)
         if cancel.is_set:
             raise KeyboardInterrupt
-        warn_unless_done(self, work.stop, FRAMES_TO_CALLER + 1)
+        warn_unless_done(self, work.stop, FRAMES_TO_CALLER + 2)
 
     def _set(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():

@@ -90,9 +90,7 @@ class IncrementalMixin:
             the best solution so far, and the interrupt is raised again; the next call goes on from there.
         """
         if not hasattr(self, "dual_coef_"):
-            job, X, y = self._job(X, y, sample_weight, solver=self._active_set(), all_classes=classes, copy=True)
-            self._run(job, X, y, sample_weight=sample_weight)
-            return self
+            return self._fit(X, y, sample_weight, solver=self._active_set(), all_classes=classes, copy=True)
         training = self._known_training()
         self._same_classes(classes)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True, reset=False)

@@ -1,6 +1,7 @@
 """What the kernel estimators have in common: the kernel, its checks, and scores from support vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +11,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Result
 from softmargin.core.stopping import Stop
-from softmargin.core.threads import Workers, thread_count
+from softmargin.core.threads import Workers, one_blas_thread, thread_count
+from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Estimator
 from softmargin.estimators.build_kernel import KernelSetting, KernelWork, Pair, kernel_solver, needs_convex
 from softmargin.estimators.kernel_choice import checked_kernel, kernel_of
 from softmargin.estimators.kernel_scoring import kernel_scores
+from softmargin.estimators.linear_base import WITNESS_TOL
 from softmargin.estimators.scoring import finite_scores
+from softmargin.kernels.cached import CachedRows
+from softmargin.kernels.matrix import DirectRows, KernelRows
+from softmargin.kernels.precomputed import PrecomputedRows
+from softmargin.problems.kernel_certificate import KernelJudge
 
 STOP_RULES = {"gap": "relative_gap", "kkt": "kkt"}
 # From here on a linear estimator solves the same problem faster.
@@ -117,6 +124,31 @@ class KernelEstimator(Estimator):
             X, kernel_of(self), self.support_, self.support_vectors_, coefficients, self.intercept_, n_threads
         )
         return finite_scores(scores)
+
+    @contextmanager
+    def _judging(self, X: Any) -> Iterator[tuple[Rows, Callable[[Pair], KernelJudge]]]:
+        """The rows of X, and judges of problems over them, with kernel values that are computed and not kept."""
+        with one_blas_thread():
+            workers = Workers(thread_count(self.n_jobs))
+            try:
+                rows = as_rows(X, workers)
+                if self._is_precomputed:
+                    validation.kernel_matrix(rows.native())
+                setting = KernelSetting(validation.positive_number(self.C, "C"), kernel_of(self))
+                is_convex = setting.looks_convex(rows)
+
+                def judge(pair: Pair) -> KernelJudge:
+                    source: KernelRows
+                    if setting.kernel is None:
+                        source = PrecomputedRows(rows.native(), pair.index)
+                    else:
+                        source = DirectRows(rows.take(pair.index), setting.kernel, np.float64, workers)
+                    store = CachedRows(source, 2.0 * source.n * source.dtype.itemsize, workers)
+                    return KernelJudge(store, pair.signed_weights, setting.C, is_convex, WITNESS_TOL)
+
+                yield rows, judge
+            finally:
+                workers.close()
 
     def _linear_weights(self, coefficients: np.ndarray) -> np.ndarray:
         """`coef_` of a linear kernel. It is computed from the support vectors, which are what scores are made of: the

@@ -1,14 +1,18 @@
-"""What the linear estimators have in common."""
+"""What the linear estimators have in common: from what they are to learn to a job, and to a certificate."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.core.result import WeightStart
+from softmargin.core.result import Certificate, Solution, WeightStart
 from softmargin.core.stopping import Stop
-from softmargin.core.threads import thread_count
+from softmargin.core.threads import Workers, one_blas_thread, thread_count
+from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Estimator, Job, Work
@@ -16,6 +20,10 @@ from softmargin.estimators.linear_work import LinearWork
 from softmargin.estimators.settings import Setting
 from softmargin.problems.intercepts import Intercept, intercept_named
 from softmargin.solvers.base import Solver
+
+# A model without a dual vector gets one from a solve of our own, to this relative gap.
+WITNESS_TOL = 1e-6
+WITNESS_MAX_ITER = 5000
 
 
 class Limits(NamedTuple):
@@ -26,40 +34,112 @@ class Limits(NamedTuple):
     n_threads: int
 
 
+@dataclass(frozen=True)
+class Posed:
+    """What is to be learned, as sub-problems: `setting` makes a problem and its judge of each of the `targets`.
+
+    `found` makes the fitted attributes of the solutions (None: there is none yet), and `stored` the solutions of the
+    fitted attributes, with zeros where the model has no dual vectors. `titles`, `known`: see
+    `base.Job`.
+    """
+
+    setting: Setting
+    targets: Sequence[Any]
+    titles: Sequence[str]
+    known: dict[str, Any]
+    found: Callable[[Rows, list[Any]], dict[str, Any]]
+    stored: Callable[[Rows], list[Solution]]
+
+
 class LinearEstimator(Estimator):
     """An estimator with weights of the features, `coef_`."""
 
+    solver: Any
     coef_: np.ndarray
+    # _posed(setting, X, y, ...) -> Posed: the sub-problems of these rows and targets, with sample weights and whatever
+    # else `fit` takes.
+    _posed: Any
 
-    def _limits(self, solver: Solver) -> "Limits":
+    def _solver(self) -> Solver:
+        """What the parameter `solver` asks for, checked."""
+        raise NotImplementedError
+
+    def _setting(self) -> Setting:
+        """C and whatever else the parameters say about the problem, checked."""
+        raise NotImplementedError
+
+    def _limits(self) -> Limits:
         """How it is solved and when it stops; checked."""
+        solver = self._solver()
         rule = getattr(solver, "stopping", "relative_gap")
         stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule)
         return Limits(solver, stop, thread_count(self.n_jobs))
 
-    def _job(
-        self,
-        limits: "Limits",
-        setting: Setting,
-        targets: Sequence[Any],
-        *,
-        titles: Sequence[str],
-        known: dict[str, Any],
-        found: Callable[[Rows, list[Any]], dict[str, Any]],
-    ) -> Job:
-        """The job of these sub-problems."""
-        solver, stop, n_threads = limits
-        return Job(
+    def _validated(self, X: Any, y: Any, **options: Any) -> Any:
+        """X and y, checked as scikit-learn's estimators do."""
+        return validate_data(self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype="numeric", **options)
+
+    def _fit(self, X: Any, y: Any, metadata: dict[str, Any], **more: Any) -> Any:
+        """What `fit` does: `metadata` is what it takes beside X and y."""
+        setting = self._setting()
+        solver, stop, n_threads = self._limits()
+        X, y = self._validated(X, y)
+        posed = self._posed(setting, X, y, **metadata, **more)
+        job = Job(
             stop,
             n_threads,
-            titles,
-            known,
-            work=lambda rows, workers: LinearWork(solver, setting, rows, targets, stop, n_threads),
-            found=found,
+            posed.titles,
+            posed.known,
+            work=lambda rows, workers: LinearWork(solver, posed.setting, rows, posed.targets, stop, n_threads),
+            found=posed.found,
         )
+        self._run(job, X, y, metadata)
+        return self
 
     def _model_starts(self, job: Job, work: Work, rows: Rows) -> list[WeightStart] | None:
         return [WeightStart(self.coef_)] if self.coef_.shape == (rows.n_cols,) else None
+
+    def _certified(self, X: Any, y: Any, **more: Any) -> Certificate:
+        """The certificate of the fitted model on its training data; see `certify`."""
+        check_is_fitted(self)
+        X, y = self._validated(X, y, reset=False)
+        posed = self._posed(self._setting(), X, y, **more)
+        check_same_classes(self, posed.known)
+        with one_blas_thread():
+            rows = as_rows(X, Workers(1))
+            judges = [posed.setting.judge(rows, target, Workers(1), WITNESS_TOL) for target in posed.targets]
+            models = posed.stored(rows)
+            found = [judge(model) for judge, model in zip(judges, models, strict=True)]
+            if not any(np.any(model.alpha) for model in models):
+                witnesses = self._witnesses(posed, rows, found)
+                found = [
+                    judge(replace(witness, w=model.w, b=model.b))
+                    for judge, witness, model in zip(judges, witnesses, models, strict=True)
+                ]
+        return Certificate.combine(found)
+
+    def _witnesses(self, posed: Posed, rows: Rows, found: list[Certificate]) -> list[Solution]:
+        """Solutions whose bounds are as good for models of these values as the models' own were, if that is known.
+
+        The bounds are judged independently of how they were found.
+        """
+        before = getattr(self, "certificate_", None)
+        gap = inf if before is None or not isfinite(before.relative_gap) else before.relative_gap
+        wanted = [part.primal - gap * abs(part.primal) if isfinite(gap) else inf for part in found]
+        stop = Stop(tol=WITNESS_TOL, max_iter=WITNESS_MAX_ITER)
+        work = LinearWork(self._solver(), posed.setting, rows, posed.targets, stop, thread_count(self.n_jobs))
+        results = work.solve(observers=lambda k, candidate: [lambda record, state: record.dual >= wanted[k]])
+        return [result.solution for result in results]
+
+
+def check_same_classes(estimator: Any, known: dict[str, Any]) -> None:
+    """Whether the data have the classes of the model, if there are classes."""
+    classes = known.get("classes_")
+    if classes is not None and not np.array_equal(classes, estimator.classes_):
+        raise SoftmarginError(
+            f"y has the classes {classes.tolist()}, the model {estimator.classes_.tolist()}: certify a model on the "
+            "data it was trained on."
+        )
 
 
 def chosen_intercept(estimator: Any) -> Intercept:

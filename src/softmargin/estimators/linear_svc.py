@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import validate_data
 
 from softmargin.core.result import Solution, WeightStart
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.linear_base import LinearEstimator, chosen_intercept
+from softmargin.estimators.linear_base import LinearEstimator, Posed, chosen_intercept
 from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.scoring import finite_scores, labels_from_scores, linear_scores
 from softmargin.estimators.settings import LinearSetting
+from softmargin.solvers.base import Solver
 
 
 class LinearSVC(ClassifierMixin, LinearEstimator):
@@ -126,6 +126,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    # LIBLINEAR's reading of class weights, for its models: see `validation.signed_weights`.
+    _rest_unweighted = False
+
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVC":
         """Train on X and y.
@@ -144,24 +147,26 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again (while X
             and y are still being checked there is nothing to keep yet).
         """
-        setting = linear_setting(self)
-        solver = linear_solver(self.solver, self.random_state)
-        limits = self._limits(solver)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
+        return self._fit(X, y, {"sample_weight": sample_weight})
+
+    def _solver(self) -> Solver:
+        return linear_solver(self.solver, self.random_state)
+
+    def _setting(self) -> LinearSetting:
+        return LinearSetting(validation.positive_number(self.C, "C"), chosen_intercept(self))
+
+    def _posed(self, setting: LinearSetting, X: Any, y: np.ndarray, sample_weight: Any = None) -> Posed:
         classes, codes = validation.class_labels(y)
-        targets = validation.signed_weights(classes, codes, self.class_weight, sample_weight)
+        targets = validation.signed_weights(classes, codes, self.class_weight, sample_weight, self._rest_unweighted)
         validation.finite_scale(setting.C, targets)
-        del codes
-        job = self._job(
-            limits,
+        return Posed(
             setting,
             targets,
             titles=["LinearSVC"] if len(targets) == 1 else [f"LinearSVC class {label}" for label in classes],
             known={"classes_": classes},
             found=_attributes,
+            stored=lambda rows: _solutions(self, rows),
         )
-        self._run(job, X, y, sample_weight=sample_weight)
-        return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances times |w|: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
@@ -176,7 +181,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         same_classes = np.array_equal(getattr(self, "classes_", ()), job.known["classes_"])
         if not same_classes or self.coef_.shape != (len(job.titles), rows.n_cols):
             return None
-        return [linear_setting(self).start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
+        return [self._setting().start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
 def _attributes(rows: Rows, found: list[Solution | None]) -> dict[str, np.ndarray]:
@@ -191,6 +196,10 @@ def _attributes(rows: Rows, found: list[Solution | None]) -> dict[str, np.ndarra
     }
 
 
-def linear_setting(estimator: Any) -> LinearSetting:
-    """C and the intercept of a LinearSVC, checked."""
-    return LinearSetting(validation.positive_number(estimator.C, "C"), chosen_intercept(estimator))
+def _solutions(model: LinearSVC, rows: Rows) -> list[Solution]:
+    """The inverse of `_attributes`; models of other libraries have no dual vectors."""
+    coef = np.atleast_2d(model.coef_)
+    dual = getattr(model, "dual_", None)
+    alphas = np.zeros((len(coef), rows.n_rows)) if dual is None else dual.reshape(len(dual), -1).T
+    intercepts = np.broadcast_to(np.ravel(model.intercept_), (len(coef),))
+    return [Solution(w, float(b), alpha) for w, b, alpha in zip(coef, intercepts, alphas, strict=True)]

@@ -1,12 +1,13 @@
 """The kernel support vector classifier."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from softmargin.core.result import DualStart, Result, Solution
+from softmargin.core.result import Certificate, DualStart, Result, Solution
 from softmargin.core.stopping import Stop
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
@@ -16,7 +17,9 @@ from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.incremental import IncrementalMixin, given_classes, keeps_training
 from softmargin.estimators.kernel_base import KernelEstimator
 from softmargin.estimators.kernel_scoring import one_against_one, pair_coefficients
+from softmargin.estimators.linear_base import check_same_classes
 from softmargin.estimators.scoring import labels_from_scores
+from softmargin.estimators.support_rows import support_rows
 from softmargin.estimators.training_rows import Training
 
 
@@ -181,8 +184,12 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         self
             After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again.
         """
-        job, X, y = self._job(X, y, sample_weight, solver=self.solver)
-        self._run(job, X, y, sample_weight=sample_weight)
+        return self._fit(X, y, sample_weight, solver=self.solver)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> "SVC":
+        """What `fit` does, and the first `partial_fit`; the options are those of `_job`."""
+        job, X, y = self._job(X, y, sample_weight, **options)
+        self._run(job, X, y, {"sample_weight": sample_weight})
         return self
 
     def _limits(self) -> tuple[float, Stop, int, float | None]:
@@ -280,6 +287,30 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         bounded = [alpha >= C * np.abs(pair.signed_weights) for alpha, pair in zip(alphas, pairs, strict=True)]
         self.n_bounded_ = np.array([at.sum() for at in bounded], dtype=np.int32)
         self.n_free_ = np.array([np.count_nonzero(alpha) for alpha in alphas], dtype=np.int32) - self.n_bounded_
+
+    def _certified(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """The certificate of the fitted model on its training data: one pair of classes after the other."""
+        check_is_fitted(self)
+        X, y = self._validated(X, y=y, reset=False)
+        classes, codes = validation.class_labels(y)
+        check_same_classes(self, {"classes_": classes})
+        base = validation.row_weights(sample_weight, codes.size)
+        factors = getattr(self, "class_weight_", None)  # those of the fit; an imported model has none
+        if factors is None:
+            factors = validation.class_weights(self.class_weight, classes, codes, base)
+        weights = base * factors[codes]
+        validation.two_classes_left(codes, weights)
+        pairs = pairs_of(codes, classes.size, weights)
+        with self._judging(X) as (rows, judge):
+            support = support_rows(self, self.dual_coef_, rows, codes, base)
+            model = SimpleNamespace(dual_coef_=self.dual_coef_, support_=support)
+            betas = dual_variables(model, rows.n_rows, pairs)
+            parts = [
+                judge(pair)(Solution(np.empty(0), float(b), beta * np.sign(pair.signed_weights)))
+                for pair, b, beta in zip(pairs, self.intercept_, betas, strict=True)
+                if pair.index.size
+            ]
+        return Certificate.combine(parts)
 
     def _model_starts(self, job: Job, work: Any, rows: Rows) -> list[Any] | None:
         if self.shape_fit_[0] != rows.n_rows or not np.array_equal(self.classes_, job.known["classes_"]):

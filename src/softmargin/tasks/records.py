@@ -138,6 +138,12 @@ def task_of(estimator: Any) -> Task | None:
     return task if task is not None and task.home.load() is type(estimator) else None
 
 
+def task_behind(estimator: Any) -> Task | None:
+    """The task of an estimator of ours, or of the one that its class is derived from; None for others."""
+    named = (TASK_NAMED.get(kind.__name__) for kind in type(estimator).__mro__)
+    return next((task for task in named if task is not None and isinstance(estimator, task.home.load())), None)
+
+
 def task_for(word: str, *, has_kernel: bool) -> Task | None:
     """The task that the command line means by `--task word`, with or without `--kernel`."""
     return next((task for task in TASKS if (task.word, task.has_kernel) == (word, has_kernel)), None)
