@@ -87,6 +87,23 @@ def test_huge_numbers_end_in_our_error_or_in_a_finite_model(stopped, number, fac
     assert n_refused > 0
 
 
+@pytest.mark.parametrize("number", [-1e308, -1e150, -1e20, -1.0, 1e20, 1e150])
+def test_planes_that_contradict_each_other_end_in_our_error_or_in_a_finite_model(stopped, number):
+    """The inner products of planes are a positive semi-definite matrix, unless somebody changed the file."""
+    path, X, y = stopped
+    record = read_model(path)
+    for name in ("state.0.planes.gram", "state.0.planes.vectors"):
+        for k in range(min(12, record.arrays[name].size) if name in record.arrays else 0):
+            array = record.arrays[name].copy()
+            array.flat[k] = number
+            write_model(path, type(record)(record.kind, record.params, record.values, record.arrays | {name: array}))
+            try:
+                model = goes_on(path, X, y)
+            except SoftmarginError:
+                continue
+            assert np.isfinite(model.coef_).all(), (name, k)
+
+
 @pytest.mark.parametrize("number", [-1, 2**60])
 def test_counts_that_no_solver_has(stopped, number):
     path, _, _ = stopped

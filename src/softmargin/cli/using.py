@@ -68,7 +68,7 @@ def _opened(model: Path, data: Path, read: Callable[[Path], Any]) -> Any:
     if files.is_input_stream(model) and files.is_input_stream(data):
         raise typer.BadParameter("MODEL and DATA cannot both come from the standard input.")
     try:
-        with files.readable(model) as file:
+        with files.readable(model, is_model=True) as file:
             return read(file)
     except ModelFileError:
         if files.is_model(data):
@@ -93,7 +93,7 @@ def _score_lines(scores: np.ndarray) -> str:
 
 
 def info(model: Path, *, as_json: bool) -> None:
-    with files.readable(model) as file:
+    with files.readable(model, is_model=True) as file:
         record = read_model(file)
         n_bytes = file.stat().st_size
     output.show(_described(record, n_bytes, as_json), as_json)

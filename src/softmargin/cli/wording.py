@@ -30,6 +30,14 @@ PHRASES = {
     r", a numpy RandomState or None": "",
     r"\bPass\b": "Give",
     r"leave it None": "leave it out",
+    r"the rows that X and y have in their places": "the rows that DATA has in their places",
+    r"^y holds ": "DATA holds ",
+    r"^y has the classes ": "DATA has the classes ",
+    r"^all y are ": "all targets are ",
+    r"\bX has (\d+) features\b": r"DATA has \1 features",
+    r"with different y in any query": "with different targets in any query",
+    r"the variance of X": "the variance of the features",
+    r"1 / \(n_features \* X\.var\(\)\)": "1 / (features * variance)",
 }
 _VALUE = r"""(?:'([^']*)'|"([^"]*)"|(\[[^\]]*\]|\{[^}]*\}|[^\s,;:()]*[^\s,;:().]))"""
 # Arguments of readers, beside the parameters of estimators.

@@ -25,7 +25,7 @@ from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.text import printable
 from softmargin.core.threads import Cancel, Workers, one_blas_thread
-from softmargin.core.trace import Observer
+from softmargin.core.trace import Clock, Observer
 from softmargin.data.columns import Occupied
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
@@ -122,6 +122,7 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
 
         It is called by a function that `fit` calls, and so a warning names the line that called `fit`.
         """
+        clock = Clock()
         bridge = CallbackBridge.of(self, X, y, metadata, len(job.titles), job.stop.max_iter)
         lines = progress_lines(self.verbose, job.titles, job.stop)
         with fitting(job.n_threads, lines) as (cancel, workers):
@@ -141,7 +142,7 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
             results = work.solve(starts, cancel, observers)
             final = job.found(rows, [result.solution for result in results])
             self._set(final)
-            self._keep_outcome(results)
+            self._keep_outcome(results, clock)
             job.keep(results)
             self._keep_state(results, work.fingerprint)
             for line, result in zip(lines, results, strict=False):
@@ -176,14 +177,20 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
         """Starts from the fitted model alone, if it is one for such a job."""
         raise NotImplementedError
 
-    def _keep_outcome(self, results: Sequence[Result]) -> None:
-        """How it ended, with which proof, over all sub-problems; from which file an earlier fit came is forgotten."""
+    def _keep_outcome(self, results: Sequence[Result], clock: Clock | None = None) -> None:
+        """How it ended, with which proof, over all sub-problems; from which file an earlier fit came is forgotten.
+
+        Sub-problems that are solved side by side each count the same seconds: how long all of them took, and what was
+        compiled meanwhile, is known to the clock of the fit.
+        """
         for name in ORIGIN:
             self.__dict__.pop(name, None)
         self.certificates_ = [result.certificate for result in results]
         self.certificate_ = Certificate.combine(self.certificates_)
         self.status_ = Status.worst(result.status for result in results)
         self.seconds_ = {name: float(sum(r.seconds[name] for r in results)) for name in results[0].seconds}
+        if clock is not None:
+            self.seconds_ |= {"total": clock.wall, "compile": clock.compiling}
         traces = [result.trace for result in results]
         self.trace_ = traces if len(traces) > 1 else traces[0]
         self.n_iter_: Any = max(result.counts["iterations"] for result in results)

@@ -77,7 +77,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     n_iter_ : int
         Iterations (the most of any sub-problem), earlier ones included where a fit was continued.
     seconds_ : dict
-        Seconds spent in all ("total"), judging ("judge") and compiling ("compile"), added up over the sub-problems.
+        Seconds on the wall in all ("total") and compiling ("compile"), and those of judging ("judge"), added up over
+        the sub-problems.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes

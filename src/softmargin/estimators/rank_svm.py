@@ -71,7 +71,7 @@ class RankSVM(LinearEstimator):
     n_iter_ : int
         Iterations, earlier ones included where a fit was continued.
     seconds_ : dict
-        Seconds spent in all ("total"), judging ("judge") and compiling ("compile").
+        Seconds on the wall in all ("total"), judging ("judge") and compiling ("compile").
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes

@@ -108,7 +108,8 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         `iterations`, `pair_steps`, `kernel_evaluations`, cache `hits` and `misses`, `unshrinkings`, over all pairs; of
         the active set also major iterations (`majors`), `refactorisations` and `degenerate` steps.
     seconds_ : dict
-        Seconds spent in all ("total"), judging ("judge") and compiling ("compile").
+        Seconds on the wall in all ("total") and compiling ("compile"), and those of judging ("judge"), added up over
+        the pairs of classes.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,10 @@ QUERY_NAME = "qid"
 SPARSE_PARTS = ("format", "shape", "data", "indices", "indptr")
 MAX_COLUMNS = 2**31 - 1
 _LONGEST_HEADER = 2**22  # bytes of the line that names the columns of a CSV file
+# Names of columns are shown up to this length.
+_LONG_NAME = 60
+# A label and the first feature, perhaps after a query.
+_SVMLIGHT_LINE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?( qid:\d+)? \d+:")
 
 
 @dataclass(frozen=True)
@@ -333,6 +338,13 @@ def _numbers_of(column: Any, title: str, name: str) -> np.ndarray:
 
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        if _SVMLIGHT_LINE.match(title):
+            raise DataFormatError(
+                "the first line, which should name the columns, is svmlight text: give the file another ending, such "
+                "as .svm.",
+                file=name,
+            )
+        title = title if len(title) <= _LONG_NAME else title[:_LONG_NAME] + "..."
         raise DataFormatError(
             f"the column {title!r} holds {kind}, not numbers: encode it as numbers, leave it out, or, if it is the "
             "label, name it with label=.",

@@ -255,6 +255,8 @@ class _Simplex:
                     continue
 
             S = self.factor.members
+            if S.size == 0:  # inner products always leave a plane to stand on
+                raise SoftmarginError(_NO_PLANES)
             slopes = np.abs(g[S])
             spread = float(slopes[slopes.argmax()])
             errors = length * self.root + self.sizes
@@ -342,6 +344,8 @@ class _Simplex:
             y = factor.forward(row[S])
             pivot = diagonal - float(y.dot(y))
             if S.size == 0:
+                if not pivot > 0.0:
+                    raise SoftmarginError(_NO_PLANES)
                 factor.append(k, y, pivot, 1.0)
                 return decrease
             u = factor.carried
