@@ -207,7 +207,7 @@ def _check_state(problem: Any, state: Any) -> None:
             state.C > 0.0
             and share <= 1.0 + STATE_SLACK
             and np.abs(outputs - f).max(initial=0.0) <= STATE_SLACK * (1.0 + np.abs(f).max(initial=0.0))
-            and abs(value - state.primal) <= STATE_SLACK * max(value, at_zero) < math.inf
+            and abs(value - state.primal) <= STATE_SLACK * max(abs(value), abs(at_zero)) < math.inf
         )
     if not good:
         raise SoftmarginError(
