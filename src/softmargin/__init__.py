@@ -22,11 +22,15 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.core.status import Status as Status
     from softmargin.estimators.c_path import c_path as c_path
     from softmargin.estimators.certify import certify as certify
+    from softmargin.estimators.linear_one_class_svm import LinearOneClassSVM as LinearOneClassSVM
     from softmargin.estimators.linear_svc import LinearSVC as LinearSVC
+    from softmargin.estimators.linear_svr import LinearSVR as LinearSVR
+    from softmargin.estimators.one_class_svm import OneClassSVM as OneClassSVM
     from softmargin.estimators.ordinal_svc import OrdinalSVC as OrdinalSVC
     from softmargin.estimators.persistence import load as load
     from softmargin.estimators.rank_svm import RankSVM as RankSVM
     from softmargin.estimators.svc import SVC as SVC
+    from softmargin.estimators.svr import SVR as SVR
     from softmargin.estimators.warnings import ConvergenceWarning as ConvergenceWarning
     from softmargin.io.svmlight import load_svmlight as load_svmlight
     from softmargin.report.convergence import ConvergenceDisplay as ConvergenceDisplay

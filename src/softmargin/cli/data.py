@@ -30,7 +30,7 @@ class Labelled(NamedTuple):
     """What there is to learn from, or to compare with."""
 
     X: Any
-    y: np.ndarray
+    y: Any
     qid: np.ndarray | None
     feature_names: tuple[str, ...] | None = None
     index_base: int | None = None
@@ -161,10 +161,16 @@ def _tell(table: Table, options: DataOptions, model: Trained, name: str) -> None
 
 
 def read_labelled(
-    path: Path, options: DataOptions, model: Trained | None = None, *, with_queries: bool = False
+    path: Path,
+    options: DataOptions,
+    model: Trained | None = None,
+    *,
+    with_queries: bool = False,
+    needs_labels: bool = True,
 ) -> Labelled:
+    """Rows with labels; where these are not needed, y is None if there are none."""
     table = read(path, options, model, with_queries=with_queries)
-    if table.y is None:
+    if table.y is None and needs_labels:
         raise SoftmarginError(f"{title(path)} has no labels: name their column with --label.")
     return Labelled(table.X, table.y, table.qid, table.feature_names, table.index_base)
 

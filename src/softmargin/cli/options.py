@@ -92,7 +92,14 @@ def _choice(name: str, words: tuple[str, ...]) -> Any:
 # Parameters of estimators, in the order of `softmargin train --help`.
 TASK_OPTIONS = (
     Option("C", float, "Weight of the sum of losses.  [default: 1]", metavar="C", more=("-c",)),
-    Option("task", WORDS, "What is learned.  [default: classify]"),
+    Option(
+        "task",
+        WORDS,
+        "classify learns classes, regress numbers, oneclass where the rows lie, rank an order, ordinal ordered labels.  "
+        "[default: classify]",
+    ),
+    Option("epsilon", float, "For regress: deviations that cost nothing.  [default: 0, with a kernel 0.1]"),
+    Option("nu", float, "For oneclass: about the share of outliers.  [default: 0.5]"),
     Option("pairs", ("mean", "sum"), "What C multiplies: mean or sum over the pairs.  [default: mean]"),
     Option("query_weight", ("pairs", "equal"), "A query counts by its pairs, or as others do.  [default: pairs]"),
     Option(
@@ -105,6 +112,7 @@ TASK_OPTIONS = (
     Option("class_weight", str, '"balanced", or LABEL=WEIGHT,LABEL=WEIGHT,...'),
     Option("fit_intercept", bool, "No intercept.", value=False),
     Option("intercept", bool, "The intercept as a constant feature, as in LIBLINEAR.", value="penalised"),
+    Option("intercept_scaling", float, "Value of the constant feature.  [default: 1]"),
 )
 KERNEL_OPTIONS = (
     Option("kernel", tuple(PARAMETERS_OF), "Train a kernel model.  [default: a linear model]"),
@@ -143,7 +151,12 @@ OPTIONS = (*TASK_OPTIONS, *KERNEL_OPTIONS, *SOLVER_OPTIONS)
 
 # What to say of an option that means nothing for the task; options that no task lists are for all of them.
 REASONS = {
-    ("fit_intercept", "intercept"): "it is for linear models that classify, which are trained without --kernel.",
+    ("C",): "it is not for --task oneclass, which has --nu instead.",
+    ("epsilon",): "it is for numbers, which --task regress learns.",
+    ("nu",): "it is for --task oneclass.",
+    ("fit_intercept", "intercept", "intercept_scaling"): (
+        "it is for linear models that classify or regress, which are trained without --kernel."
+    ),
     ("random_state",): "it is for linear models that classify, which are trained without --kernel and --task.",
     (
         "kernel",

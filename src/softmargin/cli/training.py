@@ -86,7 +86,7 @@ def _rows_for(estimator: Any, data: Path, options: DataOptions, *, resume: bool,
     if resume:
         names, index_base = (vars(estimator).pop(name, None) for name in ("feature_names_in_", "index_base_"))
         trained = Trained.of(estimator.n_features_in_, names, index_base)
-    rows = read_labelled(data, options, trained, with_queries=ranks)
+    rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     if is_told and ranks and rows.qid is None and not options.no_qid:
         output.note(f"{files.title(data)} has no qid: all rows are one query.")
     if is_told and not ranks and QUERY_NAME in (rows.feature_names or ()):
@@ -267,13 +267,17 @@ def _targets(estimator: Any, rows: Labelled) -> dict[str, Any]:
 
 
 def _kernel_summary(estimator: Any) -> dict[str, Any]:
-    bounds = estimator.C * np.repeat(estimator.class_weight_, estimator.n_support_)
-    is_bounded = (np.abs(estimator.dual_coef_) >= (1.0 - AT_BOUND) * bounds).any(axis=0)
+    """Of several pairs of classes a support vector that is bounded in any of them counts once."""
+    n_bounded = int(estimator.n_bounded_[0])
+    if len(estimator.n_bounded_) > 1:
+        bounds = estimator.C * np.repeat(estimator.class_weight_, estimator.n_support_)
+        is_bounded = (np.abs(estimator.dual_coef_) >= (1.0 - AT_BOUND) * bounds).any(axis=0)
+        n_bounded = int(np.count_nonzero(is_bounded))
     return {
         "kernel": estimator.kernel,
         **({} if estimator.kernel == "linear" else {"gamma": estimator.gamma_}),
         "support_vectors": estimator.support_.size,
-        "bounded": int(np.count_nonzero(is_bounded)),
+        "bounded": n_bounded,
         "iterations": estimator.counts_["iterations"],
         "kernel_evaluations": estimator.counts_["kernel_evaluations"],
     }

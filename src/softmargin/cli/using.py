@@ -146,7 +146,7 @@ def _kernel_described(record: ModelRecord) -> dict[str, Any]:
         "features": values.get("n_features_in_"),
         "gamma": None if record.params.get("kernel") in ("linear", "precomputed") else values.get("gamma_"),
         "support_vectors": record.arrays["dual_coef_"].shape[1],
-        "of_each_class": record.arrays["n_support_"].tolist(),
+        "of_each_class": record.arrays["n_support_"].tolist() if "classes_" in record.arrays else None,
         "status": values.get("status_"),
         "iterations": counts.get("iterations"),
         "kernel_evaluations": counts.get("kernel_evaluations"),
@@ -158,7 +158,7 @@ def _certificates(record: ModelRecord) -> dict[str, Any]:
     if len(found) == 1:
         return {"certificate": dict(found[0])}
     names = list(map(str, range(len(found))))
-    if TASK_NAMED[record.kind].has_kernel:  # one machine for each pair of classes
+    if TASK_NAMED[record.kind].has_kernel:  # a machine for each pair of classes
         names = [f"{first} against {second}" for first, second in combinations(record.arrays["classes_"].tolist(), 2)]
     return {"certificates": dict(zip(names, found, strict=False))} if found else {}
 
@@ -186,18 +186,20 @@ def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, a
 
     estimator = _opened(model, data, load)
     is_ours = hasattr(estimator, "status_")
-    if is_ours and C is not None:
+    has_C = "C" in estimator.get_params(deep=False)
+    if is_ours and has_C and C is not None:
         raise SoftmarginError(f"{files.title(model)} was trained with -C {estimator.C:g}: leave -C out.")
-    if not is_ours and C is None:
+    if not is_ours and has_C and C is None:
         raise SoftmarginError(
             f"{files.title(model)} does not say which C it was trained with, on which the certificate depends: give -C."
         )
     estimator.set_params(n_jobs=options.n_jobs, **({} if C is None else {"C": C}))
-    ranks = TASK_NAMED[type(estimator).__name__].target == "queries"
+    task = TASK_NAMED[type(estimator).__name__]
+    ranks = task.target == "queries"
     _check_queries(options, ranks)
     names, index_base = (vars(estimator).pop(name, None) for name in ("feature_names_in_", "index_base_"))
     trained = Trained.of(estimator.n_features_in_, names, index_base)
-    rows = read_labelled(data, options, trained, with_queries=ranks)
+    rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     if is_ours and _n_trained(estimator) not in (None, rows.X.shape[0]):
         raise SoftmarginError(
             f"{files.title(data)} has {rows.X.shape[0]} rows, but the model was trained on {_n_trained(estimator)}: "
@@ -251,11 +253,11 @@ def evaluate(model: Path, data: Path, options: DataOptions, *, k: int, as_json: 
     task, predictor, trained = _predictor(model, data)
     ranks = task.target == "queries"
     _check_queries(options, ranks)
-    rows = read_labelled(data, options, trained, with_queries=ranks)
+    rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     with output.showing("predicting"):
         scores = _scores(predictor, rows.X, data, options)
-    found: dict[str, Any] = {"rows": len(rows.y)} | ({"queries": rows.n_queries} if ranks else {})
-    if predictor.classes is not None:
+    found: dict[str, Any] = {"rows": len(scores)} | ({"queries": rows.n_queries} if ranks else {})
+    if task.target == "classes" and predictor.classes is not None:
         _tell_strangers(rows.y, predictor.classes, data)
     output.show(found | task.measures.load()(predictor, scores, rows.y, rows.qid, k), as_json)
 

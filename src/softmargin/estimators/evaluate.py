@@ -63,6 +63,35 @@ def ordinal_measures(predictor: Predictor, scores: np.ndarray, y: np.ndarray, qi
     return measured
 
 
+def regression_measures(predictor: Predictor, scores: np.ndarray, y: np.ndarray, qid: Any, k: int) -> dict[str, float]:
+    """R2 (1 is perfect, 0 as good as the mean of y), mean absolute error, and root of the mean squared error."""
+    errors = as_targets(y) - scores
+    squares, spread = float(errors @ errors), float(np.square(y - np.mean(y)).sum())
+    return {
+        "r2": 1.0 - squares / spread if spread > 0.0 else (1.0 if squares == 0.0 else 0.0),
+        "mean_absolute_error": float(np.mean(np.abs(errors))),
+        "root_mean_squared_error": float(np.sqrt(squares / len(y))),
+    }
+
+
+def novelty_measures(
+    predictor: Predictor, scores: np.ndarray, y: np.ndarray | None, qid: Any, k: int
+) -> dict[str, float]:
+    """The share of outliers; where the labels are -1 and 1, how well these are told apart."""
+    found = {"share_of_outliers": float(np.mean(predictor.labels(scores) == -1))}
+    if y is not None and np.array_equal(np.unique(y), [-1, 1]):
+        found |= class_measures(predictor, scores, y, qid, k)
+    return found
+
+
+def as_targets(y: np.ndarray) -> np.ndarray:
+    """Labels of a file as numbers."""
+    try:
+        return y.astype(np.float64)
+    except ValueError:
+        raise SoftmarginError("the labels are not numbers, but this model predicts numbers.") from None
+
+
 def _as_numbers(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     if classes.dtype.kind in "biuf" and (classes[1:] > classes[:-1]).all():
         return labels.astype(np.float64)

@@ -114,7 +114,8 @@ def _estimator_of(record: ModelRecord) -> Any:
 
 def _check_limits(estimator: Any) -> None:
     """What `certify` and the command line rely on without a fit; other parameters are checked by the next fit."""
-    validation.positive_number(estimator.C, "C")
+    if "C" in estimator.get_params(deep=False):
+        validation.positive_number(estimator.C, "C")
     validation.stop_rule(estimator.tol, estimator.max_iter, estimator.max_seconds, "relative_gap")
 
 

@@ -42,7 +42,6 @@ FINITE = {
     "class_weight_",
     "training.X",
     "training.X.data",
-    "training.y",
 }
 
 # The types of safetensors.

@@ -92,6 +92,12 @@ LINEAR_SCORE = Layout(
     values=("n_iter_", *OUTCOME),
     rule=one_score,
 )
+LINEAR_NOVELTY = Layout(
+    arrays={"coef_": "F64 problems features", "intercept_": "F64 problems"},
+    groups=(FEATURE_NAMES, DUAL, TRACE),
+    values=("n_iter_", *OUTCOME),
+    rule=one_score,
+)
 RANKING = Layout(
     arrays={"coef_": "F64 features"},
     groups=(FEATURE_NAMES, TRACE),
@@ -123,11 +129,8 @@ EXPANSION_TRAINING = {
     **TRACE,
 }
 KERNEL_TRAINING = {**EXPANSION_TRAINING, "class_weight_": "F64 classes"}
-# What `partial_fit`, `forget` and `leave_one_out` of a kernel model go on from: its training rows. Classes are known by
-# their numbers, targets of a regression by their values.
-ROWS = {"training.weights": "F64 rows", "training.ids": "I64 rows"}
-TRAINING_ROWS = {"training.codes": "I64 rows", **ROWS}
-TARGET_ROWS = {"training.y": "F64 rows", **ROWS}
+# What `partial_fit`, `forget` and `leave_one_out` of a kernel model go on from: its training rows.
+TRAINING_ROWS = {"training.codes": "I64 rows", "training.weights": "F64 rows", "training.ids": "I64 rows"}
 DENSE_TRAINING = {"training.X": "number rows features"}
 SPARSE_TRAINING = {
     "training.X.data": "number training_entries",
@@ -151,15 +154,7 @@ KERNEL_CLASSIFIER = Layout(
 )
 KERNEL_SCORE = Layout(
     arrays=EXPANSION,
-    groups=(
-        FEATURE_NAMES,
-        DENSE_VECTORS,
-        SPARSE_VECTORS,
-        EXPANSION_TRAINING,
-        TARGET_ROWS,
-        DENSE_TRAINING,
-        SPARSE_TRAINING,
-    ),
+    groups=(FEATURE_NAMES, DENSE_VECTORS, SPARSE_VECTORS, EXPANSION_TRAINING),
     values=_KERNEL_VALUES,
     rule=one_expansion,
 )

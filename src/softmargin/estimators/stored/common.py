@@ -92,9 +92,7 @@ def unpack_state(estimator: Any, record: ModelRecord) -> None:
     if not hasattr(estimator, "status_") or value is None:
         raise ModelFileError("the training state is not complete")
     fingerprint = typed(value.get("fingerprint"), str, "the fingerprint")
-    dual = getattr(estimator, "dual_", None)
-    lengths = {} if dual is None else {"rows": len(dual)}
-    states = unpack_states(value, arrays, len(estimator.certificates_), lengths, TASK_NAMED[record.kind].states)
+    states = unpack_states(value, arrays, len(estimator.certificates_), {}, TASK_NAMED[record.kind].states)
     estimator._state = (fingerprint, states)
 
 

@@ -27,7 +27,7 @@ def _unpack_linear(estimator: Any, record: ModelRecord) -> None:
     for name in ("coef_", "intercept_", "classes_", "feature_names_in_"):
         if name in record.arrays:
             setattr(estimator, name, record.arrays[name])
-    estimator.n_features_in_ = estimator.coef_.shape[1]
+    estimator.n_features_in_ = estimator.coef_.shape[-1]
 
 
 def _pack_score(estimator: Any, values: Values, arrays: Arrays) -> None:
