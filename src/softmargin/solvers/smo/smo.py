@@ -23,10 +23,10 @@ C.-J. Lin, Working Set Selection Using Second Order Information for Training SVM
 
 Symbols: y alpha -> beta; y gradient -> wish F; C -> hi - lo; eta -> eta; B -> pair.
 
-Departs from the papers: signed variables. Regression has one variable for each row, which a step leaves at zero before
-it may change its sign, in place of the two variables of the papers. A curvature of zero or less sends the step to the end of the box. The hybrid
-rules also take the most violating pair where no pair of theirs gains anything in floating point. A small step ends
-nothing: only the measure of the whole problem does. The first pair is the most violating one.
+Departs from the papers: signed variables. Regression has one variable for each row in place of two, which a step
+leaves at zero before it may change its sign. A curvature of zero or less sends the step to the end of the box. The
+hybrid rules also take the most violating pair where no pair of theirs gains anything in floating point. A small step
+ends nothing: only the measure of the whole problem does. The first pair is the most violating one.
 """
 
 from dataclasses import dataclass, replace
