@@ -230,7 +230,7 @@ def warn_if_handed_over(result: Result) -> None:
     """Tell the user that the active set has left the rest to blocks."""
     if result.state is not None and result.state.handed_over:
         warnings.warn(
-            f"{result.state.handed_over}: BlockSMO went on from there. For the exact sets raise it, or lower C or "
+            f"{result.state.handed_over}: BlockSMO goes on from here. For the exact sets raise it, or lower C or "
             "gamma.",
             UserWarning,
             stacklevel=3,
