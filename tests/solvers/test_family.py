@@ -13,8 +13,10 @@ from softmargin.core.threads import Workers
 from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import RBF, Linear
+from softmargin.kernels.growing import GrowingMatrix, GrowingStore
 from softmargin.kernels.matrix import DirectRows
 from softmargin.problems.box_qp import BoxQP
+from softmargin.problems.growing_judge import GrowingJudge
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.active_set import changing_rows
@@ -201,6 +203,16 @@ def test_targets_that_a_constant_fits(target):
             assert solved(qp, solver, 1e-3).status is Status.OPTIMAL
 
 
+@pytest.mark.parametrize("unit", [1e-8, 1e6])
+@pytest.mark.parametrize("name", ["block", "second_order", "cold", "staged"])
+def test_the_unit_of_the_targets_does_not_matter(unit, name):
+    loss, scaled = RowLoss.regression(Y, S, 1.0, 0.1), RowLoss.regression(unit * Y, S, unit, unit * 0.1)
+    one, other = (solved(problem(each), SOLVERS[name]) for each in (loss, scaled))
+    assert other.status is Status.OPTIMAL
+    assert other.certificate.primal == pytest.approx(unit**2 * one.certificate.primal, rel=1e-5)
+    assert other.counts["iterations"] <= 1.5 * one.counts["iterations"] + 10
+
+
 def test_where_the_origin_lies_inside_the_optimum_is_zero():
     """Then a gap relative to the optimum would never close; it is relative to a share of the objective at the start."""
     loss = RowLoss.one_class(np.ones(N), 0.5)
@@ -212,6 +224,29 @@ def test_where_the_origin_lies_inside_the_optimum_is_zero():
 
 
 class TestRowsComeAndGo:
+    def test_rows_of_regression_are_added(self):
+        """In the order of the data, a few at a time; each optimum is that of a solve from the beginning."""
+        matrix = GrowingMatrix(as_rows(X[:100]), WIDE, Workers(1))
+        store = GrowingStore(matrix, lambda n: 8.0 * n * n, Workers(1))
+        judge, state, work = GrowingJudge(), None, None
+        for n in range(100, N + 1, 10):
+            qp = BoxQP(store, RowLoss.regression(Y[:n], S[:n], 3.0, 0.1), Workers(1))
+            if state is None:
+                state = self.settled(qp)
+            else:
+                matrix.side.append(as_rows(X[n - 10 : n]))
+                store.extend()
+                beta = np.append(state.beta, np.zeros(10))
+                f = np.append(state.f, store.outputs(beta, np.arange(n - 10, n)))
+                changing_rows.extend(work, qp, beta, f)
+                state = self.settled(qp, changing_rows.with_working(DualState(beta, f), work))
+            work = state.scratch.work
+            self.check(qp, state)
+            certificate = judge(KernelJudge.of(qp, TOL), qp.solution(state.beta, state.f))
+            plain = solved(problem(qp.loss, rows=X[:n]), BlockSMO())
+            assert certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-5)
+            assert certificate.relative_gap <= 1e-5
+
     def settled(self, qp, state=None):
         solver = ActiveSet(start="cold")
         state = solver.init(qp) if state is None else state

@@ -81,6 +81,19 @@ class BoxQP:
         return _FLOOR_SHARE / NEGLIGIBLE * 0.5 * float(beta @ f)
 
     @cached_property
+    def unit(self) -> float:
+        """How large wishes are: half of the range of the targets, which is 1 for labels.
+
+        Where all targets are the same, it is their size; for one class, whose targets are zero, the mean output at the
+        start.
+        """
+        if self.total:
+            beta, f = self.start
+            return abs(float(beta @ f)) / self.total or 1.0
+        half = 0.5 * float(np.ptp(self.p)) if self.p.size else 0.0
+        return half or float(np.abs(self.p).max(initial=0.0)) or 1.0
+
+    @cached_property
     def start(self) -> tuple[np.ndarray, np.ndarray]:
         """A feasible beta and its f = K beta: zero if it may be, otherwise rows at their upper bounds.
 

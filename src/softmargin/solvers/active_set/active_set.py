@@ -72,7 +72,7 @@ class ActiveSet:
     candidates : int
         Variables at a bound in the working set of "sprint".
     tol : float
-        By how much a variable may want away from its bound.
+        By how much a variable may want away from its bound, in units of half the range of the targets (labels: 1).
     start : {"smo", "ipm", "cold"}
         Where `SVC` lets it begin if there is no start: where some rounds of BlockSMO have come to; at the solution for
         an approximation of K of low rank (Section 4.3); or at zero.
@@ -184,7 +184,8 @@ class ActiveSet:
         work = state.scratch.work if isinstance(state.scratch, Settling) else None
         f = problem.K.product(state.beta) if is_settled else state.f
         if work is None or work.matches is not state.beta:
-            return Working(problem, state.beta, f, self._n_candidates, PRICINGS[self.pricing], self.tol)
+            goal = self.tol * problem.unit
+            return Working(problem, state.beta, f, self._n_candidates, PRICINGS[self.pricing], goal)
         work.matches = None  # until the step is complete
         if is_settled:
             work.goal *= _TIGHTER
