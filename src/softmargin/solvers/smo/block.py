@@ -25,6 +25,8 @@ _FIRST = 64  # variables that may enter the first block; twice as many each time
 _INNER_STEPS = 20_000  # in a block, so that interrupts are seen: some 50 ms
 # Where the block is the whole problem: accuracy, steps times variables, and steps, of which tiny problems allow many.
 _EXACT, _EXACT_WORK, _EXACT_STEPS = 1e-12, 1 << 22, 100_000
+# The same accuracy for regression, where exact steps are many: a second round follows if this does not suffice.
+_NEARLY_EXACT = 1e-4
 _SMALL_VALUES = 1e-3  # on the diagonal of K
 # Rounds in a row that may gain nothing, without a smaller violation than ever, before the solver gives up. Nothing is
 # what rounding does to p'beta, and what would take so many rounds to close the gap.
@@ -73,7 +75,8 @@ class BlockSMO:
         tol, max_steps = self.accuracy * violation, _INNER_STEPS
         if members.size == problem.p.size:  # the whole problem: to its end, if that is not far
             most = min(_EXACT_STEPS, _EXACT_WORK // members.size)
-            tol, max_steps = _EXACT * violation, max(most, 10 * members.size)
+            accuracy = _EXACT if problem.kinks is None else _NEARLY_EXACT
+            tol, max_steps = accuracy * violation, max(most, 10 * members.size)
         steps = _block.solve(matrix, block_wish, beta, lo, hi, problem.epsilon, tol, max_steps)
         beta /= unit
         before_beta = state.beta[members]
