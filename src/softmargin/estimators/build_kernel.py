@@ -54,7 +54,10 @@ _CONVEXITY_ROWS = 400
 
 @dataclass(frozen=True)
 class Pair:
-    """A problem of two classes: its rows, and their signed weights (positive: the class it votes for if positive)."""
+    """A problem of two classes: its rows, and their signed weights.
+
+    A positive score votes for `second` if there are two classes, otherwise for `first`.
+    """
 
     first: int
     second: int
