@@ -49,8 +49,8 @@ _FLAT = 0.1
 _TIGHTER, _BELOW_ROUNDING = 0.25, 0.2
 # The solve has stalled after this many steps in a row that gain no more than rounding and reach no lower prices.
 _IDLE_STEPS = 20
-# The matrix and the factor of the working set take _PAIR_BYTES for each pair of members. Up to _ALWAYS_BYTES nobody asks
-# whether so much is free.
+# The matrix and the factor of the working set take _PAIR_BYTES for each pair of members. Up to _ALWAYS_BYTES nobody
+# asks whether so much is free.
 _PAIR_BYTES, _ALWAYS_BYTES = 14.0, 1 << 26
 
 
