@@ -49,6 +49,10 @@ class AbsoluteError:
     def scale(self) -> float:
         return self.C * self.risk(np.zeros(self.n_outputs))
 
+    @property
+    def lowest(self) -> float:
+        return 0.0  # absolute errors are not negative
+
     def outputs(self, w: np.ndarray) -> np.ndarray:
         return self.rows.dot(w)
 

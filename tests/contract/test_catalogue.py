@@ -11,6 +11,7 @@ from softmargin.core.stopping import Stop
 from softmargin.data.convert import as_rows
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
+from softmargin.problems.intercepts import intercept_named
 from softmargin.solvers.base import run
 from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
@@ -35,8 +36,8 @@ def test_the_judge_certifies(case, solver_name):
     rows = as_rows(case.X)
     for C in case.Cs:
         for intercept in case.intercepts:
-            problem = Hinge(rows, case.v, C, intercept)
-            judge = HingeJudge(rows, case.v, C, intercept)
+            problem = Hinge(rows, case.v, C, intercept_named(intercept))
+            judge = HingeJudge(rows, case.v, C, intercept_named(intercept))
             result = run(solver, problem, Stop(tol=1e-3, max_iter=3000), judge)
             where = f"C={C:g}, intercept={intercept}: {result.status.name} {result.certificate}"
             certificate = result.certificate
@@ -57,8 +58,8 @@ def test_approximate_solvers_end_honestly(case, solver_name):
     rows = as_rows(case.X)
     for C in case.Cs:
         for intercept in case.intercepts:
-            problem = Hinge(rows, case.v, C, intercept)
-            judge = HingeJudge(rows, case.v, C, intercept)
+            problem = Hinge(rows, case.v, C, intercept_named(intercept))
+            judge = HingeJudge(rows, case.v, C, intercept_named(intercept))
             result = run(solver, problem, Stop(tol=1e-3, max_iter=20), judge)
             where = f"C={C:g}, intercept={intercept}: {result.status.name} {result.certificate}"
             certificate = result.certificate
@@ -76,8 +77,8 @@ def test_approximate_solvers_end_honestly(case, solver_name):
 @pytest.mark.parametrize("intercept", ["none", "free", "penalised"])
 def test_solvers_agree_on_the_optimum(case, intercept):
     rows = as_rows(case.X)
-    problem = Hinge(rows, case.v, 1.0, intercept)
-    judge = HingeJudge(rows, case.v, 1.0, intercept)
+    problem = Hinge(rows, case.v, 1.0, intercept_named(intercept))
+    judge = HingeJudge(rows, case.v, 1.0, intercept_named(intercept))
     found = [run(s, problem, Stop(tol=1e-8, max_iter=3000), judge).certificate for s, _ in SOLVERS.values()]
     low, high = max(c.dual for c in found), min(c.primal for c in found)
     assert low <= high * (1 + 1e-12)

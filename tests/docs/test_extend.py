@@ -19,6 +19,7 @@ from softmargin.core.threads import Workers
 from softmargin.data.convert import as_rows
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
+from softmargin.problems.intercepts import intercept_named
 from softmargin.solvers.base import run
 
 ROOT = Path(__file__).parents[2]
@@ -174,7 +175,10 @@ def test_frank_wolfe_ends_honestly_on_hard_problems(case):
     rows = as_rows(case.X)
     for C in case.Cs:
         for intercept in case.intercepts:
-            problem, judge = Hinge(rows, case.v, C, intercept), HingeJudge(rows, case.v, C, intercept)
+            problem, judge = (
+                Hinge(rows, case.v, C, intercept_named(intercept)),
+                HingeJudge(rows, case.v, C, intercept_named(intercept)),
+            )
             result = run(solver.FrankWolfe(), problem, Stop(tol=1e-2, max_iter=30), judge)
             certificate = result.certificate
             where = f"C={C:g}, intercept={intercept}: {result.status.name} {certificate}"

@@ -9,6 +9,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution
 from softmargin.data.convert import as_rows
 from softmargin.problems.certificate import HingeJudge
+from softmargin.problems.intercepts import Free, intercept_named
 
 RNG = np.random.default_rng(8)
 X = RNG.standard_normal((40, 4))
@@ -19,7 +20,7 @@ INTERCEPTS = ("none", "free", "penalised")
 
 
 def judge(intercept, scaling=1.0):
-    return HingeJudge(as_rows(X), S * Y, C, intercept, scaling)
+    return HingeJudge(as_rows(X), S * Y, C, intercept_named(intercept, scaling))
 
 
 def objective(w, b, intercept, scaling=1.0):
@@ -101,8 +102,8 @@ def test_kkt_violation_counts_what_could_still_move():
 def test_rows_of_weight_zero_do_not_count():
     s = np.where(np.arange(40) < 20, S, 0.0)
     w, alpha = RNG.standard_normal(4), RNG.uniform(0, 1, 40)
-    whole = HingeJudge(as_rows(X), s * Y, C, "free")(Solution(w, 0.3, alpha))
-    part = HingeJudge(as_rows(X[:20]), (s * Y)[:20], C, "free")(Solution(w, 0.3, alpha[:20]))
+    whole = HingeJudge(as_rows(X), s * Y, C, Free())(Solution(w, 0.3, alpha))
+    part = HingeJudge(as_rows(X[:20]), (s * Y)[:20], C, Free())(Solution(w, 0.3, alpha[:20]))
     assert whole.primal == pytest.approx(part.primal)
     assert whole.dual == pytest.approx(part.dual)
     assert whole.kkt_violation == pytest.approx(part.kkt_violation)
@@ -111,7 +112,7 @@ def test_rows_of_weight_zero_do_not_count():
 def test_sparse_and_dense_are_judged_alike():
     w, alpha = RNG.standard_normal(4), RNG.uniform(0, 1, 40)
     dense = judge("free")(Solution(w, 0.3, alpha))
-    sparse = HingeJudge(as_rows(sp.csr_array(X)), S * Y, C, "free")(Solution(w, 0.3, alpha))
+    sparse = HingeJudge(as_rows(sp.csr_array(X)), S * Y, C, Free())(Solution(w, 0.3, alpha))
     assert dense.gap == pytest.approx(sparse.gap, rel=1e-12)
 
 

@@ -6,6 +6,7 @@ import pytest
 from softmargin.core.threads import Workers
 from softmargin.data.convert import as_rows
 from softmargin.problems.hinge import Hinge
+from softmargin.problems.intercepts import intercept_named
 
 RNG = np.random.default_rng(4)
 X = np.round(RNG.standard_normal((43, 5)), 1)
@@ -14,7 +15,7 @@ INTERCEPTS = ("none", "free", "penalised")
 
 
 def problem(intercept):
-    return Hinge(as_rows(X), V, 0.5, intercept, intercept_scaling=2.0)
+    return Hinge(as_rows(X), V, 0.5, intercept_named(intercept, 2.0))
 
 
 def risk_by_definition(f, intercept):
@@ -83,7 +84,7 @@ def test_solution_of_a_penalised_intercept():
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 32_768, 70_001])
 def test_bits_say_which_rows_a_plane_counts(n, intercept):
     v = RNG.choice([-1.0, 0.0, 1.0, 2.0], n)
-    hinge = Hinge(as_rows(RNG.standard_normal((n, 1))), v, 1.0, intercept, workers=Workers(2))
+    hinge = Hinge(as_rows(RNG.standard_normal((n, 1))), v, 1.0, intercept_named(intercept), workers=Workers(2))
     plane = hinge.pattern(RNG.standard_normal(n))
     counted = plane.c != 0.0
     if plane.witness.row >= 0:

@@ -13,6 +13,7 @@ from softmargin.kernels.cached import CachedRows, WholeMatrix
 from softmargin.kernels.functions import RBF, Laplacian, Linear, Polynomial
 from softmargin.kernels.matrix import DirectRows
 from softmargin.problems.certificate import HingeJudge
+from softmargin.problems.intercepts import Free
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.row_loss import RowLoss
 
@@ -56,7 +57,7 @@ def test_linear_kernel_is_judged_as_the_linear_problem_is(make, C):
         alpha[~positive] *= min(1.0, alpha[positive].sum() / alpha[~positive].sum())
         b = float(RNG.standard_normal())
         by_kernel = judge(Linear(), C, make(X))(Solution(NO_W, b, alpha))
-        directly = HingeJudge(as_rows(make(X)), S * Y, C, "free")(Solution(X.T @ (Y * alpha), b, alpha))
+        directly = HingeJudge(as_rows(make(X)), S * Y, C, Free())(Solution(X.T @ (Y * alpha), b, alpha))
         for name in ("primal", "dual", "gap", "relative_gap", "kkt_violation"):
             assert getattr(by_kernel, name) == pytest.approx(getattr(directly, name), rel=1e-9), name
 

@@ -8,6 +8,7 @@ from softmargin.core.stopping import Stop
 from softmargin.data.convert import as_rows
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
+from softmargin.problems.intercepts import intercept_named
 from softmargin.solvers.base import run
 from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
@@ -55,7 +56,12 @@ PROBLEMS = [
 def test_optimum(solver, name, X, v, C, intercept, value, w, b):
     X, v = np.array(X), np.array(v)
     rows = as_rows(X)
-    result = run(solver, Hinge(rows, v, C, intercept), Stop(tol=1e-9, max_iter=200), HingeJudge(rows, v, C, intercept))
+    result = run(
+        solver,
+        Hinge(rows, v, C, intercept_named(intercept)),
+        Stop(tol=1e-9, max_iter=200),
+        HingeJudge(rows, v, C, intercept_named(intercept)),
+    )
     assert result.status is Status.OPTIMAL
     assert result.certificate.primal == pytest.approx(value, rel=1e-7, abs=1e-12)
     assert result.certificate.dual == pytest.approx(value, rel=1e-7, abs=1e-12)

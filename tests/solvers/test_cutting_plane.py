@@ -17,6 +17,7 @@ from softmargin.linalg.counting import Pairs
 from softmargin.problems.base import LineMinimum
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
+from softmargin.problems.intercepts import Free, NoIntercept, intercept_named
 from softmargin.problems.ranking import Ranking
 from softmargin.problems.ranking_certificate import RankingJudge
 from softmargin.solvers.base import run
@@ -58,7 +59,7 @@ def data(wide=False):
 def problem_and_judge(wide=False, C=1.0, intercept="none"):
     X, v = data(wide)
     rows = CountingRows(as_rows(X))
-    return Hinge(rows, v, C, intercept), HingeJudge(as_rows(X), v, C, intercept), rows
+    return Hinge(rows, v, C, intercept_named(intercept)), HingeJudge(as_rows(X), v, C, intercept_named(intercept)), rows
 
 
 def states(solver, problem, n):
@@ -198,7 +199,7 @@ def ends_within_the_papers_bound(solver, kind, eps):
         X, v = data()
         rows = as_rows(X / np.sqrt((X**2).sum(axis=1).max()))
         C = 100.0 / v.size
-        problem, judge = Hinge(rows, v, C, "none"), HingeJudge(rows, v, C, "none")
+        problem, judge = Hinge(rows, v, C, NoIntercept()), HingeJudge(rows, v, C, NoIntercept())
     R = 2.0 if kind == "pairs" else 1.0
     assert largest_slope(problem) * problem.C == pytest.approx(problem.scale * R)
     bound = int(max(2 / eps, 8 * problem.scale * R**2 / eps**2))
@@ -231,7 +232,7 @@ def test_one_product_each_an_iteration(solver, intercept, wide):
 
 def test_both_forms_of_planes_give_the_same_iterates():
     X, y = data(wide=True)
-    problem = Hinge(as_rows(X), y, 1.0, "free")
+    problem = Hinge(as_rows(X), y, 1.0, Free())
     as_outputs = OCAS().init(problem)
     assert as_outputs.planes.as_outputs
     slopes = Planes.empty(problem)
@@ -251,8 +252,8 @@ def test_both_forms_of_planes_give_the_same_iterates():
 def test_alpha_from_the_witnesses_has_the_value_of_the_reduced_problem(intercept):
     X, y = data()
     v = y * np.random.default_rng(0).uniform(0.1, 3, y.size)
-    problem = Hinge(as_rows(X), v, 0.3, intercept)
-    judge = HingeJudge(as_rows(X), v, 0.3, intercept)
+    problem = Hinge(as_rows(X), v, 0.3, intercept_named(intercept))
+    judge = HingeJudge(as_rows(X), v, 0.3, intercept_named(intercept))
     for state in list(states(OCAS(), problem, 15))[1:]:
         certificate = judge(OCAS().solution(problem, state))
         assert certificate.dual == pytest.approx(state.dual, rel=1e-10)
@@ -269,7 +270,7 @@ def test_idle_planes_are_dropped_without_losing_the_bound():
 
 def test_memory_of_planes_follows_the_shorter_side():
     X = sp.random(30, 100_000, density=0.001, format="csr", random_state=0)
-    problem = Hinge(as_rows(X), np.where(np.arange(30) % 2, 1.0, -1.0), 1.0, "none")
+    problem = Hinge(as_rows(X), np.where(np.arange(30) % 2, 1.0, -1.0), 1.0, NoIntercept())
     state = list(states(OCAS(), problem, 3))[-1]
     assert state.planes._store.vectors.shape[1] == 30
 
@@ -345,7 +346,7 @@ def test_threads_do_not_change_the_bits():
     finals = []
     for n_threads in (1, 2, 5):
         workers = Workers(n_threads)
-        problem = Hinge(as_rows(X, workers), v, 0.1, "free", workers=workers)
+        problem = Hinge(as_rows(X, workers), v, 0.1, Free(), workers=workers)
         finals.append(list(states(OCAS(), problem, 8))[-1])
         workers.close()
     for other in finals[1:]:

@@ -20,6 +20,7 @@ from softmargin.core.threads import Workers
 from softmargin.data.convert import as_rows
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
+from softmargin.problems.intercepts import Free, NoIntercept, Penalised, intercept_named
 from softmargin.solvers.base import run
 from softmargin.solvers.subgradient import state as shared
 
@@ -109,7 +110,7 @@ def test_pegasos_is_the_algorithm_of_the_paper(C, projection):
     X, y = data()
     solver = Pegasos(projection=projection, iterations=10**6, seed=3)
     v = y * weights(len(y))
-    assert_same(after(solver, Hinge(as_rows(X), v, C, "none"), 3).w, naive_pegasos(X, solver, v, C, 3))
+    assert_same(after(solver, Hinge(as_rows(X), v, C, NoIntercept()), 3).w, naive_pegasos(X, solver, v, C, 3))
 
 
 def test_sgd_is_svmsgd2():
@@ -117,10 +118,10 @@ def test_sgd_is_svmsgd2():
     X[np.abs(X) < 0.5] = 0.0
     v = y * weights(len(y))
     for C in (1e-4, 0.02, 50.0):
-        state = after(SGD(seed=3), Hinge(as_rows(sp.csr_matrix(X)), v, C, "none"), 3)
+        state = after(SGD(seed=3), Hinge(as_rows(sp.csr_matrix(X)), v, C, NoIntercept()), 3)
         assert_same(state.w, naive_svmsgd2(X, SGD(seed=3), v, C, 3)[0])
     gain = 0.5 * np.abs(X[v != 0]).mean(axis=0).max()
-    state = after(SGD(seed=3), Hinge(as_rows(X), v, 0.02, "free"), 3)
+    state = after(SGD(seed=3), Hinge(as_rows(X), v, 0.02, Free()), 3)
     w, b = naive_svmsgd2(np.where(X == 0, 1e-300, X), SGD(seed=3), v, 0.02, 3, gain)  # dense: zeros are entries
     assert_same(state.w, w)
     assert state.b == pytest.approx(b, rel=1e-12)
@@ -130,7 +131,7 @@ def test_averaged_sgd_is_the_mean_of_its_points():
     X, y = data()
     v = y * weights(len(y))
     for C in (1e-4, 0.02, 50.0):
-        state = after(SGD(seed=3, average=True), Hinge(as_rows(X), v, C, "none"), 4)
+        state = after(SGD(seed=3, average=True), Hinge(as_rows(X), v, C, NoIntercept()), 4)
         assert_same(state.total / state.n_total, naive_averaged(X, SGD(seed=3), v, C, 4))
         assert state.n_total == 3 * np.count_nonzero(v)
 
@@ -139,9 +140,9 @@ def test_averaged_sgd_is_the_mean_of_its_points():
 def test_a_penalised_intercept_is_a_constant_feature(solver):
     X, y = data()
     wide = np.column_stack([X, np.full(len(y), 0.7)])
-    schedule = solver.schedule(Hinge(as_rows(wide), y, 1.0, "none"), np.arange(len(y)))
+    schedule = solver.schedule(Hinge(as_rows(wide), y, 1.0, NoIntercept()), np.arange(len(y)))
     ends = []
-    for problem in (Hinge(as_rows(X), y, 1.0, "penalised", 0.7), Hinge(as_rows(wide), y, 1.0, "none")):
+    for problem in (Hinge(as_rows(X), y, 1.0, Penalised(0.7)), Hinge(as_rows(wide), y, 1.0, NoIntercept())):
         state = replace(solver.init(problem), schedule=schedule)
         for _ in range(3):
             state = solver.step(problem, state)
@@ -157,10 +158,10 @@ def test_storage_does_not_matter(solver, intercept):
     X, y = data()
     X = np.round(4 * X)
     forms = [X, np.asfortranarray(X), sp.csr_matrix(X)]
-    schedule = solver.init(Hinge(as_rows(X), y, 0.1, intercept)).schedule  # skip depends on sparsity
+    schedule = solver.init(Hinge(as_rows(X), y, 0.1, intercept_named(intercept))).schedule  # skip depends on sparsity
     ends = []
     for form in forms:
-        problem = Hinge(as_rows(form), y, 0.1, intercept)
+        problem = Hinge(as_rows(form), y, 0.1, intercept_named(intercept))
         state = replace(solver.init(problem), schedule=schedule)
         ends.append(solver.step(problem, solver.step(problem, state)))
     for end in ends[1:]:
@@ -172,7 +173,7 @@ def test_a_dual_vector_of_counts_is_what_w_is_made_of():
     """Without projection, after T steps of 1 / (lambda t) every violating visit weighs 1 / (lambda T)."""
     X, y = data()
     v = y * weights(len(y))
-    problem = Hinge(as_rows(X), v, 0.3, "none")
+    problem = Hinge(as_rows(X), v, 0.3, NoIntercept())
     state = after(Pegasos(projection=False, seed=0), problem, 1)
     alpha = problem.scale / state.visits * state.hits
     assert_same(state.w, X.T @ (alpha * np.sign(v)))
@@ -183,7 +184,10 @@ def test_a_dual_vector_of_counts_is_what_w_is_made_of():
 def test_the_judge_finds_what_the_solver_believes(solver, intercept):
     X, y = data()
     v = y * weights(len(y))
-    problem, judge = Hinge(as_rows(X), v, 0.3, intercept), HingeJudge(as_rows(X), v, 0.3, intercept)
+    problem, judge = (
+        Hinge(as_rows(X), v, 0.3, intercept_named(intercept)),
+        HingeJudge(as_rows(X), v, 0.3, intercept_named(intercept)),
+    )
     state = solver.init(problem)
     for _ in range(5):
         before, state = state, solver.step(problem, state)
@@ -201,7 +205,10 @@ def test_the_judge_finds_what_the_solver_believes(solver, intercept):
 @pytest.mark.parametrize("solver", [Pegasos(60_000, seed=0), SGD(30, seed=0), SGD(30, seed=0, average=True)], ids=ids)
 def test_comes_close_to_the_optimum_of_an_easy_problem(solver, intercept):
     X, y = data(n=2000, d=10)
-    problem, judge = Hinge(as_rows(X), y, 0.1, intercept), HingeJudge(as_rows(X), y, 0.1, intercept)
+    problem, judge = (
+        Hinge(as_rows(X), y, 0.1, intercept_named(intercept)),
+        HingeJudge(as_rows(X), y, 0.1, intercept_named(intercept)),
+    )
     optimum = run(OCAS(), problem, Stop(tol=1e-6), judge).certificate.primal
     result = run(solver, problem, Stop(tol=1e-5), judge)
     assert result.status is Status.BUDGET
@@ -216,8 +223,8 @@ def test_rows_without_weight_are_as_if_removed(solver):
     X, y = data()
     s = weights(len(y))
     kept = s > 0
-    all_rows = after(solver, Hinge(as_rows(X), y * s, 0.3, "free"), 3)
-    fewer = after(solver, Hinge(as_rows(X[kept]), (y * s)[kept], 0.3, "free"), 3)
+    all_rows = after(solver, Hinge(as_rows(X), y * s, 0.3, Free()), 3)
+    fewer = after(solver, Hinge(as_rows(X[kept]), (y * s)[kept], 0.3, Free()), 3)
     assert_same(all_rows.w, fewer.w)
     np.testing.assert_array_equal(all_rows.seen[kept], fewer.seen)
     assert not all_rows.seen[~kept].any()
@@ -238,14 +245,14 @@ def test_seeds_and_threads(solver, monkeypatch):
     ends = []
     for n_threads, seed in ((1, 1), (2, 1), (5, 1), (1, 2)):
         workers = Workers(n_threads)
-        problem = Hinge(as_rows(X, workers), y, 0.1, "free", workers=workers)
+        problem = Hinge(as_rows(X, workers), y, 0.1, Free(), workers=workers)
         ends.append(after(replace(solver, seed=seed), problem, 3))
         workers.close()
     for same in ends[1:3]:
         np.testing.assert_array_equal(same.best, ends[0].best)
         np.testing.assert_array_equal(same.bound, ends[0].bound)
     assert not np.array_equal(ends[3].w, ends[0].w)
-    problem = Hinge(as_rows(X), y, 0.1, "free")
+    problem = Hinge(as_rows(X), y, 0.1, Free())
     fresh = [after(replace(solver, seed=None), problem, 1).w for _ in range(2)]
     assert not np.array_equal(*fresh)
 
@@ -253,7 +260,7 @@ def test_seeds_and_threads(solver, monkeypatch):
 @pytest.mark.parametrize("solver", SOLVERS, ids=ids)
 def test_states_are_values(solver):
     X, y = data()
-    problem = Hinge(as_rows(X), y, 0.3, "free")
+    problem = Hinge(as_rows(X), y, 0.3, Free())
     middle = after(solver, problem, 3)
     copied = pickle.loads(pickle.dumps(middle))
     one, two, three = (solver.step(problem, solver.step(problem, state)) for state in (middle, middle, copied))
@@ -267,7 +274,7 @@ def test_states_are_values(solver):
 def test_an_epoch_can_be_given_up_between_slices(solver, n_slice, monkeypatch):
     X, y = data()
     workers = Workers(1)
-    problem = Hinge(as_rows(X, workers), y, 0.3, "free", workers=workers)
+    problem = Hinge(as_rows(X, workers), y, 0.3, Free(), workers=workers)
     whole = after(solver, problem, 3)
     monkeypatch.setattr(shared, "SLICE_VALUES", n_slice * X.shape[1])
     state, n_checks = after(solver, problem, 2), 0
@@ -292,7 +299,7 @@ def test_an_epoch_can_be_given_up_between_slices(solver, n_slice, monkeypatch):
 class TestBudget:
     def test_is_counted_in_visits_and_epochs(self):
         X, y = data()
-        problem, judge = Hinge(as_rows(X), y, 0.02, "none"), HingeJudge(as_rows(X), y, 0.02, "none")
+        problem, judge = Hinge(as_rows(X), y, 0.02, NoIntercept()), HingeJudge(as_rows(X), y, 0.02, NoIntercept())
         for solver, n_visits, n_epochs in (
             (SGD(epochs=4, seed=0), 600, 4),
             (Pegasos(seed=0), 300, 2),  # 100 / lambda = 100 C n
@@ -307,7 +314,7 @@ class TestBudget:
 
     def test_a_huge_one_ends_by_the_limits(self):
         X, y = data()
-        problem, judge = Hinge(as_rows(X), y, 1e6, "free"), HingeJudge(as_rows(X), y, 1e6, "free")
+        problem, judge = Hinge(as_rows(X), y, 1e6, Free()), HingeJudge(as_rows(X), y, 1e6, Free())
         result = run(Pegasos(seed=0), problem, Stop(tol=1e-9, max_seconds=0.1), judge)
         assert result.status is Status.MAX_SECONDS
         assert result.state.last_visit == 100 * 10**6 * 150
@@ -315,7 +322,7 @@ class TestBudget:
     @pytest.mark.parametrize("solver", SOLVERS, ids=ids)
     def test_a_fit_that_was_cut_short_is_completed_a_finished_one_goes_on(self, solver):
         X, y = data()
-        problem, judge = Hinge(as_rows(X), y, 0.1, "free"), HingeJudge(as_rows(X), y, 0.1, "free")
+        problem, judge = Hinge(as_rows(X), y, 0.1, Free()), HingeJudge(as_rows(X), y, 0.1, Free())
         once = run(solver, problem, Stop(tol=0.0), judge)
         half = run(solver, problem, Stop(tol=0.0, max_iter=4), judge)
         rest = run(solver, problem, Stop(tol=0.0), judge, start=half.state)
@@ -332,7 +339,10 @@ class TestStarts:
     @pytest.mark.parametrize("solver", SOLVERS, ids=ids)
     def test_from_weights(self, solver, intercept):
         X, y = data()
-        problem, judge = Hinge(as_rows(X), y, 0.3, intercept), HingeJudge(as_rows(X), y, 0.3, intercept)
+        problem, judge = (
+            Hinge(as_rows(X), y, 0.3, intercept_named(intercept)),
+            HingeJudge(as_rows(X), y, 0.3, intercept_named(intercept)),
+        )
         best = run(OCAS(), problem, Stop(tol=1e-6), judge)
         w = best.solution.w if intercept != "penalised" else np.append(best.solution.w, best.solution.b)
         state = solver.init(problem, WeightStart(w))
@@ -346,8 +356,8 @@ class TestStarts:
     @pytest.mark.parametrize("solver", SOLVERS, ids=ids)
     def test_at_another_C(self, solver):
         X, y = data()
-        first = after(solver, Hinge(as_rows(X), y, 0.1, "free"), 10)
-        problem, judge = Hinge(as_rows(X), y, 0.2, "free"), HingeJudge(as_rows(X), y, 0.2, "free")
+        first = after(solver, Hinge(as_rows(X), y, 0.1, Free()), 10)
+        problem, judge = Hinge(as_rows(X), y, 0.2, Free()), HingeJudge(as_rows(X), y, 0.2, Free())
         state = solver.init(problem, first)
         certificate = judge(solver.solution(problem, state))
         assert certificate.primal == pytest.approx(state.primal, rel=1e-10)
@@ -363,7 +373,7 @@ def test_overflow_ends_with_the_best_finite_point(solver, factor):
     X, y = data()
     X *= factor
     with np.errstate(over="ignore", invalid="ignore"):  # the judge squares lengths
-        problem, judge = Hinge(as_rows(X), y, 1e3, "free"), HingeJudge(as_rows(X), y, 1e3, "free")
+        problem, judge = Hinge(as_rows(X), y, 1e3, Free()), HingeJudge(as_rows(X), y, 1e3, Free())
         result = run(solver, problem, Stop(tol=1e-3, max_iter=5), judge)
     assert result.status in (Status.STALLED, Status.MAX_ITER)
     assert np.isfinite(result.solution.w).all()
@@ -371,7 +381,7 @@ def test_overflow_ends_with_the_best_finite_point(solver, factor):
 
 
 def test_nothing_with_weight_is_done_at_once():
-    problem = Hinge(as_rows(np.ones((3, 2))), np.zeros(3), 1.0, "free")
+    problem = Hinge(as_rows(np.ones((3, 2))), np.zeros(3), 1.0, Free())
     for solver in SOLVERS:
         assert solver.measure(problem, solver.init(problem)).spent
 
@@ -382,13 +392,14 @@ import numpy as np
 from softmargin import SGD, Pegasos
 from softmargin.data.convert import as_rows
 from softmargin.problems.hinge import Hinge
+from softmargin.problems.intercepts import Penalised
 import scipy.sparse as sp
 
 X = np.random.default_rng(0).standard_normal((12, 3))
 X[X < -1] = 0
 for form in (X, np.asfortranarray(X), sp.csr_matrix(X)):
     for solver in (Pegasos(seed=0), SGD(seed=0), SGD(seed=0, average=True)):
-        problem = Hinge(as_rows(form), np.where(X[:, 0] > 0, 1.0, -1.0), 1.0, "penalised")
+        problem = Hinge(as_rows(form), np.where(X[:, 0] > 0, 1.0, -1.0), 1.0, Penalised())
         state = solver.init(problem)
         for _ in range(3):
             state = solver.step(problem, state)

@@ -87,7 +87,7 @@ def read(path: Path, options: DataOptions, model: Trained | None = None, *, with
     With a model its features are put in its order, and what had to be assumed for that is told. With `with_queries` the
     table has the queries if the file has them and the options do not leave them out.
     """
-    with readable(path) as file, showing(f"reading {title(path)}"):
+    with showing(f"reading {title(path)}"), readable(path) as file:
         table = _read(file, options, model, with_queries)
     if table.X.shape[0] == 0:
         raise DataFormatError("there are no rows: the file is empty, or holds comments only.", file=title(path))
@@ -181,9 +181,11 @@ def naming(path: Path, rows: Labelled) -> Iterator[None]:
         if message.startswith("Input X contains"):
             message = f"row {_first_bad_row(rows.X) + 1} has values that are not finite (nan or inf)."
         elif message.startswith("Unknown label type"):
+            fraction = rows.y[np.argmax(rows.y % 1 != 0)]
+            other = "" if rows.index_base is not None else "name another column with --label, or "
             message = (
-                f"the labels, such as {rows.y[0]!r}, are real numbers, not classes: name another column with --label, "
-                "or learn their order with --task rank."
+                f"the labels, such as {fraction}, are real numbers, not classes: {other}learn their order with "
+                "--task rank."
             )
         elif message.startswith("Input y contains"):
             message = f"row {int(np.argmin(np.isfinite(rows.y))) + 1} has a label that is not finite (nan or inf)."

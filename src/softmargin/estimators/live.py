@@ -20,7 +20,8 @@ from softmargin.core.trace import Clock
 from softmargin.data.convert import as_rows, thinned
 from softmargin.data.growing import GrowingRows
 from softmargin.data.rows import Rows
-from softmargin.estimators.build_kernel import KernelSetting, Pair, pairs_of, warn_if_handed_over, without_opponent
+from softmargin.estimators.kernel_targets import Pair, pairs_of
+from softmargin.estimators.kernel_work import KernelSetting
 from softmargin.estimators.training_rows import Training
 from softmargin.kernels.cached import RowStore
 from softmargin.kernels.functions import Custom
@@ -113,8 +114,8 @@ class LivePair:
     def solve(self, active: ActiveSet, C: float, stop: Stop, workers: Workers, cancel: Cancel) -> None:
         """Restore the optimum."""
         pair = Pair(self.first, self.second, self.ids, self.signed_weights)
-        if not self.has_opponents:
-            self.result = without_opponent(pair)
+        if (answer := pair.answer()) is not None:
+            self.result = answer
             return
         problem = self.problem(C)
         judge = KernelJudge.of(problem, stop.tol)
@@ -131,7 +132,6 @@ class LivePair:
             workers=workers,
             cancel=cancel,
         )
-        warn_if_handed_over(self.result)
         state = self.result.state
         self.beta, self.f = state.beta, state.f
         scratch = state.scratch.scratch if isinstance(state.scratch, Stage) else None

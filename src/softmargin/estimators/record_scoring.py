@@ -19,13 +19,14 @@ from softmargin.estimators.scoring import labels_from_scores, linear_scores
 from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays
 from softmargin.kernels.functions import RBF, Laplacian
 from softmargin.linalg.thresholds import assign_ranks
+from softmargin.tasks.records import TASK_NAMED
 
 _IN_DISTANCES = "in all support vectors they are zero, and they count in the distances"
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A ranking has no classes; ordered classes have thresholds between them.
+    """Rankings and regressions have no classes; ordered classes have thresholds between them.
 
     `scores(X, n_jobs)` has shape (n_rows,) for both and for two classes, else (n_rows, n_classes); nan where X is not
     finite. X may have more columns than the model has features, unless `unseen` is empty: features that training never
@@ -39,17 +40,20 @@ class Predictor:
     unseen: str = "they have weight zero"
 
     def labels(self, scores: np.ndarray) -> np.ndarray:
-        """The class of each row, if there are classes."""
+        """The class of each row; if there are no classes, its score is what is predicted."""
         if self.classes is None:
-            raise ModelFileError("a ranking has scores, but no labels.")
+            return scores
         if self.thresholds is None or self.classes.size == 2:
             return labels_from_scores(scores, self.classes)
         return self.classes[assign_ranks(scores, self.thresholds)]
 
 
 def predictor_of(record: ModelRecord) -> Predictor:
-    if record.kind == "SVC":
-        return _kernel_predictor(record)
+    """What predicts with a model that may come from anywhere."""
+    return TASK_NAMED[record.kind].predictor.load()(record)
+
+
+def linear_predictor(record: ModelRecord) -> Predictor:
     arrays = record.arrays
     classes, thresholds, coef = arrays.get("classes_"), arrays.get("thresholds_"), np.atleast_2d(arrays["coef_"])
     intercept = arrays.get("intercept_", np.zeros(1))
@@ -66,7 +70,7 @@ def predictor_of(record: ModelRecord) -> Predictor:
     return Predictor(classes, n_features, scores, thresholds)
 
 
-def _kernel_predictor(record: ModelRecord) -> Predictor:
+def kernel_predictor(record: ModelRecord) -> Predictor:
     params, values, arrays = record.params, record.values, record.arrays
     kernel = named_kernel(
         params.get("kernel", "rbf"), values.get("gamma_"), params.get("degree", 3), params.get("coef0", 0.0)

@@ -1,7 +1,8 @@
 """The search of `free_intercept` on few rows, compiled: one call instead of a dozen short ones with Python between.
 
-Rows given are few; what others add is `fixed`: the sums of |v| - v f, v df and v over rows that are active for every k
-and b in question. `terms` are A0, B0 and C of G, and t, `some` and `weights` are workspace.
+Rows given are few. `rows` are their f, df and v and `unit`; what other rows add is `fixed`: the sums of unit |v| - v f,
+v df and v over rows that are active for every k and b in question. `terms` are A0, B0 and C of G, and `work` are three
+arrays to work in.
 """
 
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from softmargin.core.jit import compiled
 from softmargin.problems import bracketing
 from softmargin.problems._hinge import settle, zero_piece
 from softmargin.problems.base import Hint
+from softmargin.problems.bracketing import Illinois
 
 _FARTHEST = bracketing.FARTHEST
 _RADIUS = bracketing.EXPECTED_RADIUS
@@ -19,7 +21,7 @@ _is_wide, _between, _told = compiled(bracketing.is_wide), compiled(bracketing.be
 
 
 class Probe(NamedTuple):
-    """A step k, G and its right derivative there, C times the risk, the best b, and the sum of v over active rows.
+    """A step k, G and its right derivative there, the size of the terms of C R, the best b, and the sum of active v.
 
     They count only if the best b lies where it was looked for: `is_inside`.
     """
@@ -60,11 +62,13 @@ def _tied_slope(t, v, df, b, balance, some, weights):
 
 
 @compiled(sums=True)
-def _probe(f, df, v, fixed, terms, k, near, wide, t, some, weights):
+def _probe(rows, fixed, terms, k, near, wide, work):
     """Looks for b in the interval `near` first, and no further than in `wide`."""
+    f, df, v, unit = rows
+    t, some, weights = work
     n = np.uint64(f.size)
     for i in range(n):
-        t[i] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k * df[i])
+        t[i] = (unit if v[i] > 0.0 else -unit) - (f[i] + k * df[i])
     lo, hi = near
     for _ in range(2):
         is_inside, b, sum_v, sum_vdf, sum_vt, ties, tied_df = settle(t, v, df, fixed[2], lo, hi, some, weights)
@@ -77,9 +81,11 @@ def _probe(f, df, v, fixed, terms, k, near, wide, t, some, weights):
     elif ties > 1:
         sum_vdf += _tied_slope(t, v, df, b, sum_v, some, weights)
     A0, B0, C = terms
-    size = C * (sum_vt + (fixed[0] - k * fixed[1] - b * fixed[2]))
+    rest = fixed[0] - k * fixed[1] - b * fixed[2]
+    risk = C * (sum_vt + rest)
+    value = 0.5 * A0 * k * k + B0 * k + risk
     slope = A0 * k + B0 - C * (sum_vdf + fixed[1])
-    return Probe(is_inside, k, 0.5 * A0 * k * k + B0 * k + size, slope, size, b, sum_v)
+    return Probe(is_inside, k, value, slope, risk + 2.0 * C * max(-rest, 0.0), b, sum_v)
 
 
 @compiled
@@ -90,29 +96,31 @@ def _middle(limits):
 
 
 @compiled
-def search(f, df, v, fixed, terms, ends, low, high, width, t, some, weights):
+def search(rows, fixed, terms, region, width, work):
     """(lo, hi, first) around the minimiser of G, found as by `bracketing.search`; probes at both `ends` come first.
 
-    `low` and `high` are the limits of b at both ends. Where they are finite, k is looked for between the ends and b
-    between the limits, else any b, and any k from the first end on. The minimiser lies between lo and hi only if both
-    are inside and their slopes have opposite signs, or if lo = hi has k = 0.
+    `region` holds the two ends, and the limits of b at both of them, `low` and `high`. If these are finite, k is looked
+    for between the ends and b between the limits; otherwise any b is taken, and any k from the first end on. The
+    minimiser lies between lo and hi only if both are inside and their slopes have opposite signs, or if lo = hi has
+    k = 0.
     """
+    ends, low, high = region
     is_region = low[0] > -np.inf
     wide = low[0], high[0]
-    first = lo = _probe(f, df, v, fixed, terms, ends[0], _middle(wide), wide, t, some, weights)
+    first = lo = _probe(rows, fixed, terms, ends[0], _middle(wide), wide, work)
     if lo.slope >= 0.0 or not lo.is_inside:
         return lo, lo, lo
     wide = low[1], high[1]
-    hi = _probe(f, df, v, fixed, terms, ends[1], _middle(wide), wide, t, some, weights)
+    hi = _probe(rows, fixed, terms, ends[1], _middle(wide), wide, work)
     factor = 2.0
     while hi.slope < 0.0 and hi.k < _FARTHEST and not is_region:
-        lo, hi = hi, _probe(f, df, v, fixed, terms, factor * hi.k, wide, wide, t, some, weights)
+        lo, hi = hi, _probe(rows, fixed, terms, factor * hi.k, wide, wide, work)
         factor = min(factor * factor, 1e6)
-    slope_lo, slope_hi, side = lo.slope, hi.slope, 0.0
+    slopes = Illinois(lo.slope, hi.slope, 0.0)
     count = 0
-    while hi.slope >= 0.0 and hi.is_inside and lo.is_inside and _is_wide(lo.k, lo.slope, lo.size, hi.k, width):
+    while hi.slope >= 0.0 and hi.is_inside and lo.is_inside and _is_wide(lo, hi, width):
         count += 1
-        k = _between(count, slope_lo, slope_hi, lo.k, lo.value, lo.slope, hi.k, hi.value, hi.slope, width)
+        k = _between(lo, hi, slopes, count, width)
         if not lo.k < k < hi.k:
             break  # neighbouring numbers
         b = lo.b + (k - lo.k) / (hi.k - lo.k) * (hi.b - lo.b)
@@ -121,8 +129,8 @@ def search(f, df, v, fixed, terms, ends, low, high, width, t, some, weights):
         if is_region:
             x = (k - ends[0]) / (ends[1] - ends[0])
             wide = (1.0 - x) * low[0] + x * low[1], (1.0 - x) * high[0] + x * high[1]
-        new = _probe(f, df, v, fixed, terms, k, near, wide, t, some, weights)
-        slope_lo, slope_hi, side = _told(new.slope, slope_lo, slope_hi, side)
+        new = _probe(rows, fixed, terms, k, near, wide, work)
+        slopes = _told(slopes, new.slope)
         if new.slope < 0.0:
             lo = new
         else:

@@ -1,10 +1,14 @@
 """Compiled passes over blocks of rows for the hinge risk, its planes and its line searches.
 
-The searches are those of `line_search` and `free_intercept`; t_i are the breakpoints of a derivative. Each function is
-a few flat loops, and writes into arrays it is given: slices, allocations and calls between compiled functions would
+The searches are those of `fixed_intercept` and `free_intercept`; t_i are the breakpoints of a derivative. Each function
+is a few flat loops, and writes into arrays it is given: slices, allocations and calls between compiled functions would
 take long to compile, and the first fit of all waits for most of these. The loops go over _CHUNK rows at a time, so that
 the later ones find their data in the innermost cache. Row numbers are unsigned: an index that cannot be negative needs
 no test.
+
+`unit` is that of `hinges`: 1 if the target of a row is the sign of v_i, 0 if f holds outputs less targets. A hinge is
+unit |v_i| - v_i f_i. The code chooses between |v_i| and 0 instead of multiplying by `unit`, so that the compiler fuses
+the other product with the subtraction, whatever `unit` is.
 
 A loop that writes an array never adds up at the same time: whether the compiler's fast version of such a loop runs
 depends on where the arrays lie in memory, and the two versions add in different orders.
@@ -17,22 +21,22 @@ import numpy as np
 from softmargin.core.jit import compiled
 
 _CHUNK = np.uint64(1024)
-# Few rows are ever collected: so many at a time are passed over in one go if none of them is to be.
+# Few rows are ever collected. They are tested 16 at a time; a group without a hit is skipped.
 _PART = np.uint64(16)
 
 
 @compiled(sums=True)
-def risk(f, v):
-    """Sum of max(0, |v_i| - v_i f_i)."""
+def risk(f, v, unit):
+    """Sum of max(0, unit |v_i| - v_i f_i)."""
     total = 0.0
     for i in range(f.size):
-        h = abs(v[i]) - v[i] * f[i]
+        h = (abs(v[i]) if unit > 0.0 else 0.0) - v[i] * f[i]
         total += h if h > 0.0 else 0.0
     return total
 
 
 @compiled(sums=True)
-def follow(f, df, k, k_plane, v, f_new, out):
+def follow(f, df, v, unit, k, k_plane, f_new, out):
     """f + k df into f_new (unless that is empty) and the coefficients of the plane at f + k_plane df into out.
 
     Returns the sum of the hinges at f + k df, and that of |out_i|.
@@ -46,16 +50,16 @@ def follow(f, df, k, k_plane, v, f_new, out):
             for i in range(start, stop):
                 f_new[i] = f[i] + k * df[i]
         for i in range(start, stop):
-            out[i] = -v[i] if abs(v[i]) - v[i] * (f[i] + k_plane * df[i]) > 0.0 else 0.0
+            out[i] = -v[i] if (abs(v[i]) if unit > 0.0 else 0.0) - v[i] * (f[i] + k_plane * df[i]) > 0.0 else 0.0
         for i in range(start, stop):
-            h = abs(v[i]) - v[i] * (f[i] + k * df[i])
+            h = (abs(v[i]) if unit > 0.0 else 0.0) - v[i] * (f[i] + k * df[i])
             risk += h if h > 0.0 else 0.0
             constant += abs(out[i])
     return risk, constant
 
 
 @compiled(sums=True)
-def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, q, inside):
+def follow_free(f, df, v, unit, k, b, k_plane, lo, hi, f_new, out, buffer, t, q, inside):
     """As `follow`, at intercept b; the plane's own intercept is known to lie in (lo, hi) only.
 
     Rows whose breakpoint lies in there get coefficient 0 for now; their breakpoints go to t, their v to q, their
@@ -73,12 +77,12 @@ def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, q, insid
             for i in range(start, stop):
                 f_new[i] = f[i] + k * df[i]
         for i in range(start, stop):
-            ti = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k_plane * df[i]) if v[i] != 0.0 else np.inf
+            ti = (unit if v[i] > 0.0 else -unit) - (f[i] + k_plane * df[i]) if v[i] != 0.0 else np.inf
             active = ti >= hi if v[i] > 0.0 else ti <= lo
             out[i] = -v[i] if active else 0.0
             buffer[i - start] = ti
         for i in range(start, stop):
-            h = abs(v[i]) - v[i] * (f[i] + k * df[i] + b)
+            h = (abs(v[i]) if unit > 0.0 else 0.0) - v[i] * (f[i] + k * df[i] + b)
             risk += h if h > 0.0 else 0.0
             balance += out[i]
             constant += abs(out[i])
@@ -97,7 +101,7 @@ def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, q, insid
 
 
 @compiled(sums=True)
-def scan_steps(f, df, v, lo, hi, buffer, t, q):
+def scan_steps(f, df, v, unit, lo, hi, buffer, t, q):
     """Breakpoints along df with lo < t_i < hi into t, their q_i = v_i df_i into q.
 
     Returns how many, and the sum of q_i over the other active rows.
@@ -110,7 +114,7 @@ def scan_steps(f, df, v, lo, hi, buffer, t, q):
         for i in range(start, stop):
             present = v[i] * df[i] != 0.0
             # np.divide: the operator would test for zero and stop the loop from being vectorised
-            ti = np.divide((1.0 if v[i] > 0.0 else -1.0) - f[i], df[i] if present else 1.0)
+            ti = np.divide((unit if v[i] > 0.0 else -unit) - f[i], df[i] if present else 1.0)
             buffer[i - start] = ti if present else np.inf  # rows without weight have no breakpoint
         for i in range(start, stop):
             qi = v[i] * df[i]
@@ -130,7 +134,7 @@ def scan_steps(f, df, v, lo, hi, buffer, t, q):
 
 
 @compiled(sums=True)
-def scan_intercepts(f, df, v, k, reference, lo, hi, buffer, t, inside):
+def scan_intercepts(f, df, v, unit, k, reference, lo, hi, buffer, t, inside):
     """Breakpoints of the intercept at f + k df with lo < t_i < hi into t, their row numbers into `inside`.
 
     Returns how many, and the sums of v, v df and v (t - reference) over the other active rows.
@@ -143,7 +147,7 @@ def scan_intercepts(f, df, v, k, reference, lo, hi, buffer, t, inside):
     for start in range(np.uint64(0), n, _CHUNK):
         stop = min(start + _CHUNK, n)
         for i in range(start, stop):
-            buffer[i - start] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k * df[i]) if v[i] != 0.0 else np.inf
+            buffer[i - start] = (unit if v[i] > 0.0 else -unit) - (f[i] + k * df[i]) if v[i] != 0.0 else np.inf
         for i in range(start, stop):
             active = buffer[i - start] >= hi if v[i] > 0.0 else buffer[i - start] <= lo
             x = v[i] if active else 0.0
@@ -164,11 +168,11 @@ def scan_intercepts(f, df, v, k, reference, lo, hi, buffer, t, inside):
 
 
 @compiled(sums=True)
-def narrow(f, df, v, k0, lo0, hi0, k1, lo1, hi1, buffer, inside):
+def narrow(f, df, v, unit, k0, lo0, hi0, k1, lo1, hi1, buffer, inside):
     """Numbers of the rows that may change sides in a quadrilateral of (k, b) into `inside`.
 
-    Its corners are lo0 and hi0 at k0, lo1 and hi1 at k1. Returns how many rows, and the sums of |v| - v f, v df and v
-    over the rows that are active all over it.
+    Its corners are lo0 and hi0 at k0, lo1 and hi1 at k1. Returns how many rows, and the sums of unit |v| - v f, v df
+    and v over the rows that are active all over it.
     """
     n = np.uint64(f.size)
     m = np.uint64(0)
@@ -178,7 +182,7 @@ def narrow(f, df, v, k0, lo0, hi0, k1, lo1, hi1, buffer, inside):
     for start in range(np.uint64(0), n, _CHUNK):
         stop = min(start + _CHUNK, n)
         for i in range(start, stop):
-            y = 1.0 if v[i] > 0.0 else -1.0
+            y = unit if v[i] > 0.0 else -unit
             t0 = y - (f[i] + k0 * df[i])
             t1 = y - (f[i] + k1 * df[i])
             above = (t0 >= hi0) & (t1 >= hi1)
@@ -189,7 +193,7 @@ def narrow(f, df, v, k0, lo0, hi0, k1, lo1, hi1, buffer, inside):
         for i in range(start, stop):
             x = buffer[i - start]
             x = x if x == x else 0.0
-            sum_h += abs(x) - x * f[i]
+            sum_h += (abs(x) if unit > 0.0 else 0.0) - x * f[i]
             sum_vdf += x * df[i]
             sum_v += x
         for part in range(start, stop, _PART):

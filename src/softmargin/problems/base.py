@@ -4,11 +4,14 @@ Conventions, said once for the whole package:
 
     primal   P(w, b) = 1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.x_i + b))
     dual     D(alpha) = sum_i alpha_i - 1/2 |sum_i alpha_i y_i x_i|^2,   0 <= alpha_i <= C s_i,
-             and sum_i alpha_i y_i = 0 where the intercept is free
+             and sum_i alpha_i y_i = 0 if the intercept is free
 
 C multiplies a sum, as in scikit-learn, LIBSVM and LIBLINEAR (the cutting-plane papers write C/m: their C is our C m).
 s_i is class weight times sample weight: 2 is the same as repeating the row, 0 removes it. In code labels and weights
-travel together as signed weights v_i = s_i y_i, so a row's hinge is max(0, |v_i| - v_i (f_i + b)).
+travel together as signed weights v_i = s_i y_i, so a row's hinge is max(0, |v_i| - v_i (f_i + b)). Linear regression
+and the linear one-class problem are sums of hinges as well, with targets t_i in place of the labels (`hinge_targets`):
+
+    primal   P(w, b) = 1/2 |w|^2 + C * (sum_i max(0, v_i (t_i - w.x_i - b)) + b * total)
 
 Kernel problems are one class, `problems.box_qp.BoxQP`, which is the contract itself.
 """
@@ -22,6 +25,7 @@ import numpy as np
 from softmargin.core.result import Certificate, Solution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Flat
+from softmargin.problems.intercepts import Intercept
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def is_wide(n_outputs: int, n_weights: int) -> bool:
 
 
 class RiskProblem(Protocol):
-    """min over w of 1/2 |w|^2 + C R(w), with R >= 0 convex and a function of the outputs f = X w alone."""
+    """min over w of 1/2 |w|^2 + C R(w), with R convex and a function of the outputs f = X w alone."""
 
     C: float
     workers: Workers
@@ -94,7 +98,15 @@ class RiskProblem(Protocol):
 
     @property
     def scale(self) -> float:
-        """C * sum(s): the primal value at w = 0, b = 0."""
+        """A typical size of the objective: for classification C * sum(s), its value at w = 0, b = 0.
+
+        The relative gap takes 1e-12 of it for zero, and the rule "epsilon" divides by it.
+        """
+        ...
+
+    @property
+    def lowest(self) -> float:
+        """A lower bound of R that holds everywhere: 0 if R is a sum of losses, -infinity if R may be negative."""
         ...
 
     def outputs(self, w: np.ndarray) -> np.ndarray:
@@ -146,9 +158,15 @@ class RiskProblem(Protocol):
 class RowProblem(RiskProblem, Protocol):
     """A risk that is a sum over rows, for solvers that visit one row at a time."""
 
-    signed_weights: np.ndarray
-    intercept: str
-    intercept_scaling: float
+    @property
+    def signed_weights(self) -> np.ndarray: ...
+    @property
+    def targets(self) -> np.ndarray | None:
+        """None if the target of each row is the sign of its weight, as in classification."""
+        ...
+
+    @property
+    def intercept(self) -> Intercept: ...
 
     def rows_at(self, index: np.ndarray) -> tuple[Flat, np.ndarray]:
         """Flat arrays in which rows are contiguous, and the place in them of each row of `index`.

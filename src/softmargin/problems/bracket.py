@@ -34,29 +34,32 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Side:
-    """Losses upper_i max(0, margin_i - slack - z_i (f_i + shift)) of some rows, which are an index, a mask or a slice.
+    """Losses upper_i max(0, z_i (t_i - f_i - shift)) of some rows, which are an index, a mask or a slice; z_i = +-1.
 
-    z_i is 1 or -1, or 0 for a row that takes no part.
+    The targets are t_i = target_i + target_low_i, numbers with twice the digits; without them t_i = z_i.
     """
 
     rows: Any
     z: np.ndarray
     shift: float
     upper: np.ndarray
-    margin: np.ndarray | float = 1.0
-    slack: float = 0.0
+    target: np.ndarray | None = None
+    target_low: np.ndarray | float = 0.0
 
     def part(self, lo: int, hi: int) -> "Side":
-        """The rows from lo to hi - 1 of these."""
-        margin = self.margin[lo:hi] if isinstance(self.margin, np.ndarray) else self.margin
-        return Side(None, self.z[lo:hi], self.shift, self.upper[lo:hi], margin, self.slack)
+        """The rows from lo to hi of it."""
+        target = None if self.target is None else self.target[lo:hi]
+        low = self.target_low[lo:hi] if isinstance(self.target_low, np.ndarray) else self.target_low
+        return Side(slice(lo, hi), self.z[lo:hi], self.shift, self.upper[lo:hi], target, low)
 
 
-def certificate(
-    primal: Bound, dual: Bound, scale: float, violation: float, *, is_nonnegative: bool = True
-) -> Certificate:
-    """Of a value and a bound; not a number becomes infinite. Zero is a bound too where no objective is negative."""
-    upper, lower = primal.bound, max(dual.bound, 0.0) if is_nonnegative else dual.bound
+def certificate(primal: Bound, dual: Bound, scale: float, violation: float, lowest: float = 0.0) -> Certificate:
+    """From the two values and their bounds; what is not a number becomes infinite.
+
+    `lowest` is a bound of the optimum that needs no proof: 0, because losses are not negative, or -infinity for
+    problems whose objective may be negative.
+    """
+    upper, lower = primal.bound, max(dual.bound, lowest)
     gap = above(upper - lower)
     size = max(abs(upper), NEGLIGIBLE * scale)
     relative = gap / size if isfinite(gap) and size > 0.0 else (0.0 if gap <= TINY else inf)
@@ -70,8 +73,13 @@ def is_coarse(primal: Bound, dual: Bound, scale: float, tol: float) -> bool:
 
 
 def dual_value(total: float, length: float, extra: float = 0.0) -> float:
-    """A lower bound of total - 1/2 |w|^2 - extra, given an upper bound of the length of w."""
-    return below(below(total) - above(0.5 * length * length * SLACK + extra))
+    """A lower bound of total - 1/2 |w|^2 - extra, given a sum that was rounded and an upper bound of |w|."""
+    return dual_below(below(total), length, extra)
+
+
+def dual_below(linear: float, length: float, extra: float = 0.0) -> float:
+    """The same, given a lower bound of the linear part."""
+    return below(linear - above(0.5 * length * length * SLACK + extra))
 
 
 def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
@@ -81,8 +89,7 @@ def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
     for side in sides:
         every = np.arange(found.f.size)[side.rows]
         for lo, hi in row_blocks(every.size):
-            rows = every[lo:hi]
-            part = side.part(lo, hi)
+            rows, part = every[lo:hi], side.part(lo, hi)
             slack, error = _slack(found.take(rows), part)
             upper = part.upper
             most = np.where(upper > 0.0, slack + error, 0.0)
@@ -95,16 +102,15 @@ def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
 
 
 def _slack(at: Outputs, side: Side) -> tuple[np.ndarray, np.ndarray]:
-    """margin - slack - z (f + low + shift), and a bound of its error."""
-    z = side.z
+    """z (t - f - shift) for the outputs f + low, and a bound of its error."""
+    target = side.z if side.target is None else side.target
     s, s_low = two_sum(at.f, side.shift)
-    t, t_low = two_sum(side.margin, -z * s)
-    if side.slack:
-        t, more = two_sum(t, -side.slack)
-        t_low += more
+    d, d_low = two_sum(target, -s)
     s_low += at.low
-    slack = t + (t_low - z * s_low)
-    return slack, (at.error + 2.0 * UNIT * np.abs(slack) + 4.0 * UNIT * (np.abs(t_low) + np.abs(s_low))) * SLACK
+    rest = d_low + (side.target_low - s_low)
+    slack = side.z * (d + rest)
+    sizes = np.abs(d_low) + np.abs(s_low) + np.abs(side.target_low)
+    return slack, (at.error + 2.0 * UNIT * np.abs(slack) + 8.0 * UNIT * sizes) * SLACK
 
 
 def sharper_losses(

@@ -1,18 +1,20 @@
 """A bracket of the minimiser of a convex function of one number k >= 0, from probes of its value and slope.
 
-For functions whose breakpoints are too many, or not known: every probe is a pass over the data, and a bracket of a
-relative width of 1e-2 is enough for OCAS if the new plane is put at or beyond its far end.
+This is for functions whose breakpoints are too many, or not known. Every probe is a pass over the data. A bracket of a
+relative width of 1e-2 is enough for OCAS, as long as the new plane is put at or beyond its far end.
 
-The rules are functions of numbers, so that compiled searches (`_few_rows`) go by the same ones.
+The rules that choose the next probe are plain functions of a few numbers, so that the compiled search of `_few_rows`
+uses the same ones. They read k, value, slope and size of a probe, whatever else it holds.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-FARTHEST = 1e30  # a step at which the function still falls is taken for unbounded
-EXPECTED_RADIUS = 0.25  # of what is expected between two probes, relative to the change from one to the other
-_ROUNDING = 1e-16
+FARTHEST = 1e30  # if the function still falls at this step, it is taken to be unbounded
+# A quantity is expected within this share of its change between two probes from the straight line between them.
+EXPECTED_RADIUS = 0.25
+_ROUNDING = 1e-16  # a decrease of less than this share of the size of the terms cannot be told from rounding
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,23 @@ class Probe:
     known: Any
 
 
-def search(probe: Callable[[float], Probe], at_zero: Probe, width: float, first: float = 1.0) -> tuple[Probe, Probe]:
-    """(lo, hi) around the minimiser, hi - lo <= width hi: probes at `first` and beyond until it rises, then between.
+class Illinois(NamedTuple):
+    """The slopes that the Illinois rule uses for both ends, and which end the last probe replaced (-1 low, 1 high).
 
-    lo = hi = at_zero where the function does not fall at 0. The bracket may stay [0, hi] where no step lowers the value
-    by more than rounding, and hi is no upper bound where the function falls for ever.
+    The slope of an end that stays twice in a row is halved, so that the next probe comes closer to that end.
+    """
+
+    lo: float
+    hi: float
+    side: float
+
+
+def search(probe: Callable[[float], Probe], at_zero: Probe, width: float, first: float = 1.0) -> tuple[Probe, Probe]:
+    """(lo, hi) around the minimiser with hi - lo <= width hi.
+
+    Probes go to `first` and beyond until the function rises, then between the two last ones. lo = hi = at_zero if the
+    function does not fall at 0. The bracket may stay [0, hi] if no step lowers the value by more than rounding, and hi
+    is no upper bound if the function falls for ever.
     """
     lo = hi = at_zero
     if lo.slope >= 0.0:
@@ -43,56 +57,44 @@ def search(probe: Callable[[float], Probe], at_zero: Probe, width: float, first:
     while hi.slope < 0.0 and hi.k < FARTHEST:
         lo, hi = hi, probe(factor * hi.k)
         factor = min(factor * factor, 1e6)
-    slope_lo, slope_hi, side = lo.slope, hi.slope, 0.0
+    slopes = Illinois(lo.slope, hi.slope, 0.0)
     count = 0
-    while hi.slope >= 0.0 and is_wide(lo.k, lo.slope, lo.size, hi.k, width):
+    while hi.slope >= 0.0 and is_wide(lo, hi, width):
         count += 1
-        k = between(count, slope_lo, slope_hi, lo.k, lo.value, lo.slope, hi.k, hi.value, hi.slope, width)
+        k = between(lo, hi, slopes, count, width)
         if not lo.k < k < hi.k:
             break  # neighbouring numbers
         new = probe(k)
-        slope_lo, slope_hi, side = told(new.slope, slope_lo, slope_hi, side)
+        slopes = told(slopes, new.slope)
         lo, hi = (new, hi) if new.slope < 0.0 else (lo, new)
     return lo, hi
 
 
-def is_wide(lo_k: float, lo_slope: float, lo_size: float, hi_k: float, width: float) -> bool:
-    """Whether the bracket is too wide still, and a step in it may lower the value by more than rounding."""
-    if lo_k == 0.0 and (-lo_slope * hi_k <= _ROUNDING * lo_size or hi_k < 1.0 / FARTHEST):
+def is_wide(lo: Any, hi: Any, width: float) -> bool:
+    """Whether the bracket is still too wide, and a step in it may lower the value by more than rounding."""
+    if lo.k == 0.0 and (-lo.slope * hi.k <= _ROUNDING * lo.size or hi.k < 1.0 / FARTHEST):
         return False
-    return hi_k - lo_k > width * hi_k
+    return hi.k - lo.k > width * hi.k
 
 
-def between(
-    count: int,
-    slope_lo: float,
-    slope_hi: float,
-    lo_k: float,
-    lo_value: float,
-    lo_slope: float,
-    hi_k: float,
-    hi_value: float,
-    hi_slope: float,
-    width: float,
-) -> float:
-    """Where to probe next, the `count`-th time, between two ends where the slope has opposite signs.
+def between(lo: Any, hi: Any, slopes: Illinois, count: int, width: float) -> float:
+    """Where to probe next, the `count`-th time, between two probes where the slope has opposite signs.
 
-    The Illinois rule, for which `slope_lo` and `slope_hi` are those that `told` returned last, is fast where the slope
-    is smooth; where it jumps, the tangents meet at the jump; a bisection now and then makes the number of probes
-    certain.
+    The Illinois rule is fast if the slope is smooth. If it jumps, the tangents meet at the jump. A bisection now and
+    then bounds the number of probes.
     """
     if count < 5:
-        k = lo_k + (hi_k - lo_k) * (slope_lo / (slope_lo - slope_hi))
+        k = lo.k + (hi.k - lo.k) * (slopes.lo / (slopes.lo - slopes.hi))
     elif count % 2 == 1:
-        k = lo_k + (lo_value - hi_value + hi_slope * (hi_k - lo_k)) / (hi_slope - lo_slope)
+        k = lo.k + (lo.value - hi.value + hi.slope * (hi.k - lo.k)) / (hi.slope - lo.slope)
     else:
-        k = 0.5 * (lo_k + hi_k) if lo_k > hi_k / 16 else max(4.0 * lo_k, hi_k / 16)
-    margin = min(0.45 * width * hi_k, 0.5 * (hi_k - lo_k))  # two probes this far around the zero end it
-    return min(max(k, lo_k + margin), hi_k - margin)
+        k = 0.5 * (lo.k + hi.k) if lo.k > hi.k / 16 else max(4.0 * lo.k, hi.k / 16)
+    margin = min(0.45 * width * hi.k, 0.5 * (hi.k - lo.k))  # two probes this far around the zero end the search
+    return min(max(k, lo.k + margin), hi.k - margin)
 
 
-def told(slope: float, slope_lo: float, slope_hi: float, side: float) -> tuple[float, float, float]:
-    """Slopes and side of the Illinois rule after a probe: that of an end that stays twice in a row counts half."""
+def told(slopes: Illinois, slope: float) -> Illinois:
+    """The Illinois rule after a probe with this slope."""
     if slope < 0.0:
-        return slope, 0.5 * slope_hi if side < 0.0 else slope_hi, -1.0
-    return 0.5 * slope_lo if side > 0.0 else slope_lo, slope, 1.0
+        return Illinois(slope, 0.5 * slopes.hi if slopes.side < 0.0 else slopes.hi, -1.0)
+    return Illinois(0.5 * slopes.lo if slopes.side > 0.0 else slopes.lo, slope, 1.0)

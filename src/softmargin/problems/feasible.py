@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softmargin.linalg.rounding import product_below, two_product
+from softmargin.linalg.rounding import SLACK, above, below, product_below, two_product
 
 # Classes whose sums differ by no more than this share are balanced by changing few alpha, others by scaling all of one.
 _NEARLY_BALANCED = 2.0**-40
@@ -55,8 +55,9 @@ def balanced(alpha: np.ndarray, is_positive: np.ndarray) -> np.ndarray:
     if largest - least > _NEARLY_BALANCED * largest:
         part[positive == (plus > minus)] *= least / largest
     part = floored(part, last_digit(float(part.max())))
-    excess = fsum(np.where(positive, part, -part).tolist())
-    take_off(part, abs(excess), positive == (excess > 0.0))
+    # Nearly always once: the sum is rounded only where scaling underflows, so that one class is left with nothing.
+    while excess := fsum(np.where(positive, part, -part).tolist()):
+        take_off(part, abs(excess), positive == (excess > 0.0))
     alpha[support] = part
     return alpha
 
@@ -118,6 +119,8 @@ def take_off(alpha: np.ndarray, excess: float, where: np.ndarray) -> None:
         if alpha[row] < excess:
             row = rows[np.argmax(part)]
         less = min(float(alpha[row]), excess)
+        if less == 0.0:  # `excess` was rounded up, and nothing is left
+            break
         alpha[row] -= less
         excess -= less
 
@@ -125,3 +128,33 @@ def take_off(alpha: np.ndarray, excess: float, where: np.ndarray) -> None:
 def last_digit(x: float) -> float:
     """The power of two that the last digit of x stands for."""
     return ldexp(1.0, max(frexp(x)[1] - _DIGITS, -1074))
+
+
+def covering(alpha: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:
+    """alpha in the box 0 <= alpha <= upper, raised or lowered until its sum is at least `total`, and hardly more.
+
+    `total` is rounded: the sum is at least a number that is certainly above the real one, unless that takes all of
+    `upper`. Then alpha is `upper`.
+    """
+    wanted = above(total * SLACK)
+    found = float(alpha.sum())
+    if found > wanted * (1.0 + _NEARLY_BALANCED):
+        alpha = alpha * (wanted / found)
+    for _ in range(8):
+        missing = wanted - below(fsum(alpha.tolist()))
+        if missing <= 0.0:
+            return alpha
+        room = upper - alpha
+        all_room = float(room.sum())
+        if not all_room > missing:
+            break
+        if missing <= _NEARLY_BALANCED * wanted:
+            # A single row, the one with the least room that is enough: others may be at their bounds, and stay there.
+            row = int(np.argmin(np.where(room >= 4.0 * missing, room, np.inf)))
+            if room[row] >= 4.0 * missing:
+                alpha = alpha.copy()
+                alpha[row] += 2.0 * missing + last_digit(float(alpha[row]))
+                alpha[row] = min(alpha[row], upper[row])
+                continue
+        alpha = np.minimum(alpha + room * (missing / all_room), upper)
+    return upper.copy()

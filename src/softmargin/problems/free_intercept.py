@@ -1,12 +1,13 @@
-"""The hinge risk with a free intercept: the best b, the cutting plane, and the search along a line.
+"""The sum of hinges with a free intercept: the best b, the cutting plane, and the search along a line.
 
-    R(f) = min over b of sum_i max(0, |v_i| - v_i (f_i + b))
+    R(f) = min over b of sum_i max(0, v_i (unit sign(v_i) - f_i - b)) + b total
     G(k) = 1/2 A0 k^2 + B0 k + C R(f + k df),  k >= 0                      the search of OCAS
 
-f = X w, and v_i = s_i y_i carries the weight and the label of row i; v_i = 0 leaves the row out. For the intercept the
-breakpoints are t_i = y_i - f_i with weights v_i, and `breakpoints` finds the zero of the derivative, a weighted median.
-G has no such breakpoints; its minimiser is enclosed by probes, each of which selects b(k) and returns the right
-derivative of G. Where a plane is known that is tight nearby, none of them sees all rows:
+The symbols are those of `hinges`. Sums of v over active rows always include -total, as if it were one more row that is
+active for every b. For the intercept the breakpoints are t_i = unit sign(v_i) - f_i with weights v_i, and `breakpoints`
+finds the zero of the derivative, a weighted median. G has no such breakpoints; its minimiser is enclosed by probes,
+each of which selects b(k) and returns the right derivative of G. If a plane is known that is tight nearby, none of them
+sees all rows:
 
     sample      the same search on a few rows gives a region, k_lo <= k <= k_hi and an interval of b for each k, that
                 holds the minimiser almost surely
@@ -22,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite, nextafter, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,7 @@ from softmargin.problems.breakpoints import (
     widening,
     zero,
 )
+from softmargin.problems.hinges import Hinges
 
 _CHUNK_ROWS = 1_024  # of compiled code
 _FEW_ROWS = 4 * SAMPLE_ROWS  # up to here no sample is taken
@@ -53,40 +55,41 @@ _SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
 _SLOWER = 1.5  # the derivative of G is taken to grow at least so many times slower beyond the zero than before it
 
 
-def best_intercept(f: np.ndarray, v: np.ndarray, workers: RowWorkers) -> tuple[Hint, float]:
+def best_intercept(f: np.ndarray, hinges: Hinges) -> tuple[Hint, float]:
     """An intercept b that minimises the risk, and the risk.
 
-    b is a breakpoint y_i - f_i, or the middle of the interval on which the risk is smallest, or the finite
-    end of that interval where only one class has weight; 0 without any weight.
+    b is a breakpoint t_i, or the middle of the interval on which the risk is smallest, or the finite end of that
+    interval if it has only one (all v have the same sign); 0 without any weight.
     """
-    known, value, _ = _Intercepts(f, f, v, workers).best(0.0)
-    return known, value
+    known, probe = _Intercepts(f, f, hinges).best(0.0)
+    return known, probe.risk
 
 
 def follow(
     f: np.ndarray,
     df: np.ndarray,
+    hinges: Hinges,
     k: float,
     known: Hint,
     k_plane: float,
-    v: np.ndarray,
     f_new: np.ndarray,
     out: np.ndarray,
     bits: np.ndarray,
-    workers: RowWorkers,
 ) -> tuple[float, float, int, float]:
     """f + k df into `f_new` (unless empty); coefficients c_i = -v_i pi_i of the plane at f + k_plane df into `out`.
 
-    The coefficients add up to 0. One bit a row, whether pi_i = 1, goes to `bits`. `known` is of f + k df. Returns the
-    risk there, the constant e = sum of |v_i| pi_i of the plane, so that R >= <c, .> + e with equality where it was
-    made, and the one row whose pi is neither 0 nor 1, with its pi; -1 and 1.0 if none.
+    The coefficients add up to -total. One bit a row, whether pi_i = 1, goes to `bits`. `known` is of f + k df. Returns
+    the risk there, the sum of |c_i|, and the one row whose pi is neither 0 nor 1, with its pi; -1 and 1.0 if none. The
+    plane is R >= <c, .> + unit sum_i |c_i|, with equality where it was made.
     """
     from softmargin.problems import _hinge, _witness
+
+    v, unit, total = hinges.v, hinges.unit, hinges.total
 
     def block(i: int, j: int) -> tuple:
         buffer, t, q = np.empty(_CHUNK_ROWS), np.empty(j - i), np.empty(j - i)
         inside = np.empty(j - i, dtype=np.int64)
-        vectors = f[i:j], df[i:j], k, known.b, k_plane, v[i:j], lo, hi, f_new[i:j], out[i:j]
+        vectors = f[i:j], df[i:j], v[i:j], unit, k, known.b, k_plane, lo, hi, f_new[i:j], out[i:j]
         count, *sums = _hinge.follow_free(*vectors, buffer, t, q, inside)
         _witness.pack_bits(out[i:j], bits[i // 8 :])
         inside = inside[:count]
@@ -94,51 +97,50 @@ def follow(
         return (t[:count], q[:count], inside), sums
 
     lo, hi = inf, -inf
-    intercepts = _Intercepts(f, df, v, workers, last=(k, known))
+    intercepts = _Intercepts(f, df, hinges, last=(k, known))
     for wide in intercepts.brackets(k_plane, is_sampled=f.size > _FEW_ROWS):
         lo, hi = min(lo, wide[0]), max(hi, wide[1])
-        (t, q, rows), (risk, balance, constant) = joined(workers.map(block, row_blocks(f.size)))
+        (t, q, rows), (risk, balance, constant) = joined(hinges.workers.map(block, row_blocks(f.size)))
+        balance += total
         is_inside, b, sum_v, *_ = _hinge.settle(t, q, q, -balance, lo, hi, *np.empty((2, t.size)))
         if is_inside:
             break
     more, row, fraction = _hinge.complete_plane(t, q, rows, b, balance - sum_v, out, bits)
-    return risk, constant + more, row, fraction
+    return risk + known.b * total, constant + more, row, fraction
 
 
 def minimise_along(
     f: np.ndarray,
     df: np.ndarray,
-    v: np.ndarray,
+    hinges: Hinges,
     A0: float,
     B0: float,
     C: float,
-    workers: RowWorkers,
     known: Hint | None = None,
     plane: PlaneAlong | None = None,
     width: float = 1e-2,
 ) -> tuple[float, float, float, Hint]:
-    """Enclose the minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C (min over b of the risk at f + k df).
+    """Enclose the minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C R(f + k df).
 
     Returns (k, lo, hi, known): the minimiser lies in [lo, hi], hi - lo <= width hi, k is the end with the smaller
     G and `known` is of that end. lo = hi = 0 where G does not fall at 0. The interval may stay [0, hi] where no
     step lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever. The step that
     led to f, which is `known`, and a `plane` that is tight near the minimiser save time.
     """
-    line = _Line(_Intercepts(f, df, v, workers), A0, B0, C)
+    line = _Line(_Intercepts(f, df, hinges), A0, B0, C)
     if plane is None or f.size < _MANY_ROWS:
         # Of few rows the probes begin at fixed places: the same rows in another order then take the same path.
         return _search(line, width)
     first = known.step if known is not None and 0.0 < known.step < 1.0 else 1.0
-    all_rows = _Rows(f, df, v, (A0, B0, C))
+    all_rows = _Rows(_Columns(f, df, hinges.v, hinges.unit), (A0, B0, C), (0.0, 0.0, -hinges.total))
     for region in _regions(all_rows, plane, first):
-        lo, hi, _ = all_rows.narrowed(region, workers).search(region, width)
+        lo, hi, _ = all_rows.narrowed(region, hinges.workers).search(region, width)
         if lo.is_inside and hi.is_inside and (lo.slope < 0.0 <= hi.slope or hi.k == 0.0):
             return _better_end(lo, hi)
     return _search(line, width, first)
 
 
-@dataclass(frozen=True)
-class _Region:
+class _Region(NamedTuple):
     """A quadrilateral of (k, b): at the two `ends`, steps k, b lies between `low` and `high`."""
 
     ends: tuple[float, float]
@@ -156,9 +158,9 @@ class _Line:
     C: float
 
     def probe(self, k: float) -> Probe:
-        known, risk, sum_vdf = self.intercepts.best(k)
-        value = 0.5 * self.A0 * k * k + self.B0 * k + self.C * risk
-        return Probe(k, value, self.A0 * k + self.B0 - self.C * sum_vdf, self.C * risk, known)
+        known, at = self.intercepts.best(k)
+        value = 0.5 * self.A0 * k * k + self.B0 * k + self.C * at.risk
+        return Probe(k, value, self.A0 * k + self.B0 - self.C * at.sum_vdf, self.C * at.size, known)
 
 
 def _search(line: _Line, width: float, first: float = 1.0) -> tuple[float, float, float, Hint]:
@@ -170,16 +172,23 @@ def _better_end(lo: Any, hi: Any) -> tuple[float, float, float, Hint]:
     return best.k, lo.k, hi.k, best.known
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows along which to search, the `terms` A0, B0 and C of G, and what other rows add to the risk.
-
-    `fixed` are the sums of |v| - v f, v df and v over those that are active for every k and b in question.
-    """
+class _Columns(NamedTuple):
+    """The vectors of some rows, and the size of their targets."""
 
     f: np.ndarray
     df: np.ndarray
     v: np.ndarray
+    unit: float = 1.0
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows along which to search, the `terms` A0, B0 and C of G, and what other rows add to the risk.
+
+    `fixed` are the sums of unit |v| - v f, v df and v over those that are active for every k and b in question.
+    """
+
+    columns: _Columns
     terms: tuple[float, float, float]
     fixed: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
@@ -187,25 +196,26 @@ class _Rows:
         """What `_few_rows.search` finds: probes around the minimiser, and the first one."""
         from softmargin.problems import _few_rows
 
-        work = np.empty((3, self.f.size))
-        columns = self.f, self.df, self.v
-        return _few_rows.search(*columns, self.fixed, self.terms, region.ends, region.low, region.high, width, *work)
+        columns = self.columns
+        work = tuple(np.empty((3, columns.f.size)))
+        return _few_rows.search(tuple(columns), self.fixed, self.terms, tuple(region), width, work)
 
     def narrowed(self, region: _Region, workers: RowWorkers) -> "_Rows":
         """The rows that may change sides in the region; all others are fixed."""
         from softmargin.problems import _hinge
 
-        columns = self.f, self.df, self.v
+        *columns, unit = self.columns
         corners = region.ends[0], region.low[0], region.high[0], region.ends[1], region.low[1], region.high[1]
 
         def block(i: int, j: int) -> tuple:
             buffer, inside = np.empty(_CHUNK_ROWS), np.empty(j - i, dtype=np.int64)
-            count, *sums = _hinge.narrow(*(column[i:j] for column in columns), *corners, buffer, inside)
+            count, *sums = _hinge.narrow(*(column[i:j] for column in columns), unit, *corners, buffer, inside)
             rows = inside[:count]
             return [column[i:j].take(rows) for column in columns], sums
 
-        (f, df, v), (h, vdf, sum_v) = joined(workers.map(block, row_blocks(self.f.size)))
-        return _Rows(f, df, v, self.terms, (h, vdf, sum_v))
+        (f, df, v), (h, vdf, sum_v) = joined(workers.map(block, row_blocks(columns[0].size)))
+        more_h, more_vdf, more_v = self.fixed
+        return _Rows(_Columns(f, df, v, unit), self.terms, (h + more_h, vdf + more_vdf, sum_v + more_v))
 
 
 def _regions(rows: _Rows, plane: PlaneAlong, first: float) -> Iterator[_Region]:
@@ -215,12 +225,13 @@ def _regions(rows: _Rows, plane: PlaneAlong, first: float) -> Iterator[_Region]:
     minimiser is what the sample tells, up to chance; the zero of the derivative of G lies between those of the sample's
     derivative raised and lowered by some standard errors.
     """
-    n = rows.f.size
-    f, df, v, c = sampled(rows.f, rows.df, rows.v, plane.c, size=min(max(n // 16, SAMPLE_ROWS), 2 * SAMPLE_ROWS))
-    y, ratio = np.sign(v), n / f.size
+    *columns, unit = rows.columns
+    n = columns[0].size
+    f, df, v, c = sampled(*columns, plane.c, size=min(max(n // 16, SAMPLE_ROWS), 2 * SAMPLE_ROWS))
+    y, ratio = unit * np.sign(v), n / f.size
     A0, B0, C = rows.terms
     B0, C = B0 + C * (plane.rise - ratio * float(c @ df)), C * ratio
-    few = _Rows(f, df, v, (A0, B0, C), (0.0, 0.0, float(c.sum())))
+    few = _Rows(_Columns(f, df, v, unit), (A0, B0, C), (0.0, 0.0, float(c.sum())))
     forward = _Region((0.0, first))
     lo, hi, at_zero = few.search(forward, _SAMPLE_WIDTH)
     best, slope = lo if lo.value < hi.value else hi, at_zero.slope
@@ -250,6 +261,14 @@ def _regions(rows: _Rows, plane: PlaneAlong, first: float) -> Iterator[_Region]:
 _Sums = tuple[float, float, float] | list[float]
 
 
+class _At(NamedTuple):
+    """The risk, the size of the terms that it is a sum of, and the sum of pi_i v_i df_i: minus its right derivative."""
+
+    risk: float
+    size: float
+    sum_vdf: float
+
+
 class _Intercepts:
     """Best intercepts along f + k df: the rows, a sample of them and what is known from earlier searches."""
 
@@ -257,14 +276,13 @@ class _Intercepts:
         self,
         f: np.ndarray,
         df: np.ndarray,
-        v: np.ndarray,
-        workers: RowWorkers,
+        hinges: Hinges,
         last: tuple[float, Hint] | None = None,
     ) -> None:
-        self._f, self._df, self._v, self._workers = f, df, v, workers
+        self._f, self._df, self._v, self._hinges = f, df, hinges.v, hinges
         self._sample: list[np.ndarray] = []
         self._last = last
-        self._found: dict[float, tuple[Hint, float, float]] = {}
+        self._found: dict[float, tuple[Hint, _At]] = {}
 
     @property
     def n_rows(self) -> int:
@@ -272,10 +290,10 @@ class _Intercepts:
 
     @cached_property
     def _y(self) -> np.ndarray:
-        return np.sign(self._v)
+        return self._hinges.targets(self._v)
 
-    def best(self, k: float) -> tuple[Hint, float, float]:
-        """The best b at f + k df, the risk, and the sum of pi_i v_i df_i: minus its right derivative by k."""
+    def best(self, k: float) -> tuple[Hint, "_At"]:
+        """The best b at f + k df, and the risk there."""
         if k not in self._found:
             self._found[k] = self._best(k)
             self._last = k, self._found[k][0]
@@ -292,9 +310,10 @@ class _Intercepts:
         radius = EXPECTED_RADIUS * abs(b_above - b_below)
         return nextafter(b - radius, -inf), nextafter(b + radius, inf)
 
-    def _best(self, k: float) -> tuple[Hint, float, float]:
+    def _best(self, k: float) -> tuple[Hint, _At]:
         from softmargin.problems import _hinge
 
+        total = self._hinges.total
         is_few = self.n_rows <= _SELECTED_ROWS
         near = self._expected(k)
         lo, hi = inf, -inf
@@ -302,19 +321,21 @@ class _Intercepts:
             lo, hi = min(lo, wide[0]), max(hi, wide[1])
             ref = reference(lo, hi)
             t, v, df, (sum_v, sum_vdf, sum_vt) = self._all(k) if is_few else self._between(k, lo, hi, ref)
+            sum_v -= total
             found = _hinge.settle(t, v, df, sum_v, lo, hi, *np.empty((2, t.size)))
             is_inside, b, more_v, more_vdf, more_vt, n_ties, tied_df = found
             if is_inside:
                 break
             if wide is near:  # b may be far away: no end of the next interval
                 lo, hi = inf, -inf
-        total = sum_v + more_v
+        all_v = sum_v + more_v
         if n_ties == 1:
-            more_vdf -= total * tied_df
+            more_vdf -= all_v * tied_df
         elif n_ties > 1:
             ties = np.flatnonzero((t == b) & (v != 0.0))
-            more_vdf += tied_slope(v[ties], df[ties], total)
-        return Hint(b, total, k), sum_vt - (b - ref) * sum_v + more_vt, sum_vdf + more_vdf
+            more_vdf += tied_slope(v[ties], df[ties], all_v)
+        risk = sum_vt + ref * total - (b - ref) * sum_v + more_vt
+        return Hint(b, all_v, k), _At(risk, risk + 2.0 * abs(b * total), sum_vdf + more_vdf)
 
     def _all(self, k: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, _Sums]:
         """Breakpoints, v and df of all rows."""
@@ -327,8 +348,8 @@ class _Intercepts:
         """The same of rows with lo < t_i < hi; sums of v, v df and v (t - ref) over the others that are active."""
         from softmargin.problems import _hinge
 
-        columns = self._f, self._df, self._v
-        (t, rows), sums = scan(_hinge.scan_intercepts, columns, (k, ref, lo, hi), np.int64, self._workers)
+        columns, unit, workers = (self._f, self._df, self._v), self._hinges.unit, self._hinges.workers
+        (t, rows), sums = scan(_hinge.scan_intercepts, columns, (unit, k, ref, lo, hi), np.int64, workers)
         return t, taken(self._v, rows), taken(self._df, rows), sums
 
     def _intervals(self, k: float, near: tuple[float, float] | None) -> Iterator[tuple[float, float]]:
@@ -340,11 +361,11 @@ class _Intercepts:
     def brackets(self, k: float, *, is_sampled: bool) -> Iterator[tuple[float, float]]:
         """Intervals for b, judged from a sample of the rows and made as they are asked for; the last cannot fail."""
         known: np.ndarray | None = None
-        slope = 0.0
+        slope = self._hinges.total
         if is_sampled:
             self._sample = self._sample or sampled(self._f, self._df, self._v, size=SAMPLE_ROWS)
             f, df, v = self._sample
-            y = np.sign(v)
+            y = self._hinges.targets(v)
             t = y - (f + k * df)
             if self._last is not None:
                 last_k, last = self._last

@@ -1,15 +1,16 @@
-"""The hinge risk of a linear classifier, as cutting planes see it.
+"""The hinge risk of a linear model, as cutting planes see it: classification, regression and one-class.
 
-    R(w) = sum_i max(0, |v_i| - v_i (w.x_i + b)),   v_i = s_i y_i
+    R(w) = sum_j max(0, v_j (t_j - f_j - b)) + b total,   f = X w
 
-with b = 0 (`intercept="none"`), b the minimiser ("free"), or b = scaling * w_last with w_last among the penalised
-weights ("penalised": the constant feature of the papers, without adding a column to the data).
+with v, t and total of the target (`hinge_targets`) and the intercept b of `intercepts`. For two classes a hinge is
+max(0, |v_i| - v_i (f_i + b)).
 
-A plane of R has coefficients c_i = -v_i pi_i with pi in [0, 1]; where the intercept is free, sum_i v_i pi_i = 0. Its
-witness is one bit a row plus at most one fractional row, and alpha = |v| * sum_j gamma_j pi_j is a dual vector.
+A plane of R has coefficients c_j = -v_j pi_j with pi in [0, 1] and the constant sum_j v_j pi_j t_j; if the intercept is
+free, sum_j v_j pi_j = total. Its witness is one bit a hinge plus at most one fractional hinge, and
+alpha = |v| * sum_j gamma_j pi_j is a dual vector.
 
 Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Support Vector Machines, ICML 2008, eq. (2),
-(5) and Appendix A. Departs from the paper: weights and a free intercept.
+(5) and Appendix A. Departs from the paper: weights, a free intercept, targets.
 """
 
 from collections.abc import Sequence
@@ -21,13 +22,16 @@ import numpy as np
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Flat, Rows
-from softmargin.problems import free_intercept, line_search
+from softmargin.problems import fixed_intercept, free_intercept
 from softmargin.problems.base import Hint, LineMinimum, Pattern, PlaneAlong
+from softmargin.problems.hinge_targets import HingeTarget, as_target
+from softmargin.problems.hinges import Hinges
+from softmargin.problems.intercepts import Free, Intercept
 
 
 @dataclass(frozen=True)
 class Witness:
-    """pi of one plane: a bit a row, and one row whose pi is a fraction (row = -1: none)."""
+    """pi of one plane: a bit for each hinge, and one hinge whose pi is a fraction (row = -1: none)."""
 
     bits: np.ndarray
     row: int
@@ -36,70 +40,99 @@ class Witness:
 
 @dataclass(frozen=True)
 class Hinge:
-    """The problem of a two-class linear SVM. `signed_weights` are v = s * y."""
+    """The problem of a linear SVM: rows, and what is to be learnt from them.
+
+    An array as target stands for the signed weights v = s * y of two classes.
+    """
 
     rows: Rows
-    signed_weights: np.ndarray
+    target: HingeTarget | np.ndarray
     C: float
-    intercept: str = "free"
-    intercept_scaling: float = 1.0
+    intercept: Intercept = field(default_factory=Free)
     workers: Workers = field(default_factory=Workers)
+
+    def __post_init__(self) -> None:
+        self._target.check(self.C, self.intercept)
+
+    @cached_property
+    def _target(self) -> HingeTarget:
+        return as_target(self.target)
+
+    @cached_property
+    def _hinges(self) -> Hinges:
+        target = self._target
+        return Hinges(target.v, self.workers, 1.0 if target.t is None else 0.0, target.total)
+
+    @property
+    def signed_weights(self) -> np.ndarray:
+        return self._target.v
+
+    @property
+    def targets(self) -> np.ndarray | None:
+        return self._target.t
+
+    @property
+    def lowest(self) -> float:
+        return self._target.lowest
 
     @property
     def n_outputs(self) -> int:
-        return self.rows.n_rows
+        return self._target.v.size
 
     @property
     def n_weights(self) -> int:
-        return self.rows.n_cols + (self.intercept == "penalised")
+        return self.rows.n_cols + self.intercept.n_weights
 
     @cached_property
     def scale(self) -> float:
-        return self.C * float(np.abs(self.signed_weights).sum())
+        return self._target.scale(self.rows, self.C, self.intercept)
 
     def outputs(self, w: np.ndarray) -> np.ndarray:
-        if self.intercept != "penalised":
-            return self.rows.dot(w)
-        f = self.rows.dot(w[:-1])
-        f += self.intercept_scaling * w[-1]
-        return f
+        w, b = self.intercept.split(w)
+        f = self.rows.dot(w)
+        if self.intercept.feature:
+            f += b
+        return self._target.spread(f)
 
     def slope(self, c: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
-        a = self.rows.t_dot(c, before)
-        if self.intercept == "penalised":
-            total = float(c.sum()) - (0.0 if before is None else float(before.sum()))
-            a = np.append(a, self.intercept_scaling * total)
-        return a
+        fold = self._target.fold
+        a = self.rows.t_dot(fold(c), None if before is None else fold(before))
+        if not self.intercept.feature:
+            return a
+        return self.intercept.extended(a, float(c.sum()) - (0.0 if before is None else float(before.sum())))
 
     def risk(self, f: np.ndarray) -> float:
-        if self.intercept == "free":
-            return free_intercept.best_intercept(f, self.signed_weights, self.workers)[1]
-        return line_search.risk(f, self.signed_weights, self.workers)
+        f = self._shifted(f)
+        if self.intercept.is_free:
+            return free_intercept.best_intercept(f, self._hinges)[1]
+        return fixed_intercept.risk(f, self._hinges)
 
     def pattern(self, f: np.ndarray) -> Pattern:
-        return self._follow(f, f, LineMinimum(0.0, 0.0, 0.0), 0.0, np.empty(0))[1]
+        return self._follow(self._shifted(f), f, LineMinimum(0.0, 0.0, 0.0), 0.0, np.empty(0))[1]
 
     def follow(
         self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float
     ) -> tuple[np.ndarray, float, Pattern]:
-        f_new = np.empty(self.n_outputs)
-        return f_new, *self._follow(f, df, to, k_plane, f_new)
+        if self.targets is None:
+            f_new = np.empty(self.n_outputs)
+            return f_new, *self._follow(f, df, to, k_plane, f_new)
+        return f + to.k * df, *self._follow(self._shifted(f), df, to, k_plane, np.empty(0))
 
     def _follow(
         self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float, f_new: np.ndarray
     ) -> tuple[float, Pattern]:
-        v, workers = self.signed_weights, self.workers
+        """The risk at f + k df and the plane at f + k_plane df, for outputs less targets; f_new takes f + k df."""
+        hinges = self._hinges
         c, bits = np.empty(self.n_outputs), np.empty(-(-self.n_outputs // 8), dtype=np.uint8)
         row, fraction = -1, 0.0
-        if self.intercept == "free":
+        if self.intercept.is_free:
             known = to.hint
             if known is None:
-                known, _ = free_intercept.best_intercept(f + to.k * df, v, workers)
-            risk, constant, row, fraction = free_intercept.follow(
-                f, df, to.k, known, k_plane, v, f_new, c, bits, workers
-            )
+                known, _ = free_intercept.best_intercept(f + to.k * df, hinges)
+            risk, size, row, fraction = free_intercept.follow(f, df, hinges, to.k, known, k_plane, f_new, c, bits)
         else:
-            risk, constant = line_search.follow(f, df, to.k, k_plane, v, f_new, c, bits, workers)
+            risk, size = fixed_intercept.follow(f, df, hinges, to.k, k_plane, f_new, c, bits)
+        constant = size if self.targets is None else -float(c @ self.targets)
         return risk, Pattern(c, constant, Witness(bits, row, fraction))
 
     def minimise_along(
@@ -111,10 +144,10 @@ class Hinge:
         hint: Hint | None = None,
         plane: PlaneAlong | None = None,
     ) -> LineMinimum:
-        v, C = self.signed_weights, self.C
-        if self.intercept == "free":
-            return LineMinimum(*free_intercept.minimise_along(f, df, v, A0, B0, C, self.workers, hint, plane))
-        k = line_search.minimise_along(f, df, v, A0, B0, C, self.workers)
+        f = self._shifted(f)
+        if self.intercept.is_free:
+            return LineMinimum(*free_intercept.minimise_along(f, df, self._hinges, A0, B0, self.C, hint, plane))
+        k = fixed_intercept.minimise_along(f, df, self._hinges, A0, B0, self.C)
         return LineMinimum(k, k, k)
 
     def coefficients(self, witnesses: Sequence[Witness], weights: np.ndarray) -> np.ndarray:
@@ -122,17 +155,20 @@ class Hinge:
 
     def solution(self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Witness], weights: np.ndarray) -> Solution:
         alpha = np.abs(self.signed_weights) * self._activity(witnesses, weights)
-        if self.intercept == "penalised":
-            return Solution(w[:-1], self.intercept_scaling * float(w[-1]), alpha)
-        if self.intercept == "free":
-            return Solution(w, free_intercept.best_intercept(f, self.signed_weights, self.workers)[0].b, alpha)
-        return Solution(w, 0.0, alpha)
+        w, b = self.intercept.split(w)
+        if self.intercept.is_free:
+            b = free_intercept.best_intercept(self._shifted(f), self._hinges)[0].b
+        return Solution(w, b, self._target.dual(alpha))
 
     def rows_at(self, index: np.ndarray) -> tuple[Flat, np.ndarray]:
         flat = self.rows.flat
         if not flat.fortran:
             return flat, index
         return self.rows.take(index).flat, np.arange(index.size)
+
+    def _shifted(self, f: np.ndarray) -> np.ndarray:
+        """Outputs as `Hinges` takes them: less the targets, unless these are the signs of v."""
+        return f if self.targets is None else f - self.targets
 
     def _activity(self, witnesses: Sequence[Witness], weights: np.ndarray) -> np.ndarray:
         """sum_j weights_j pi_j."""

@@ -30,7 +30,7 @@ from softmargin.core.result import Certificate, Solution
 from softmargin.data.precise import Outputs
 from softmargin.kernels.cached import RowStore
 from softmargin.kernels.symmetric import symmetric_product
-from softmargin.linalg.rounding import SLACK, TINY, UNIT, above, below, gamma, two_product
+from softmargin.linalg.rounding import SLACK, TINY, UNIT, above, below, gamma, two_product, two_sum
 from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.bracket import Bound, Side, certificate, is_coarse, losses
 from softmargin.problems.certificate import AT_BOUND
@@ -99,7 +99,7 @@ class KernelJudge:
         violation = _violation(self.loss, beta, f.f)
         if not self.is_convex:
             return Certificate(primal.bound, nan, nan, nan, violation, primal.charge)
-        return certificate(primal, dual, self.scale, violation, is_nonnegative=self.loss.is_nonnegative)
+        return certificate(primal, dual, self.scale, violation, 0.0 if self.loss.is_nonnegative else -inf)
 
     @cached_property
     def scale(self) -> float:
@@ -122,11 +122,11 @@ class KernelJudge:
         loss, every = self.loss, slice(None)
         if not ((loss.over > 0.0) & (loss.under > 0.0)).any():
             z = np.sign(loss.over - loss.under)
-            yield Side(every, z, b, loss.C * (loss.over + loss.under), z * loss.target, loss.epsilon)
+            yield Side(every, z, b, loss.C * (loss.over + loss.under), *two_sum(loss.target, -z * loss.epsilon))
             return
         ones = np.ones(loss.target.size)
-        yield Side(every, ones, b, loss.C * loss.over, loss.target, loss.epsilon)
-        yield Side(every, -ones, b, loss.C * loss.under, -loss.target, loss.epsilon)
+        yield Side(every, ones, b, loss.C * loss.over, *two_sum(loss.target, -loss.epsilon))
+        yield Side(every, -ones, b, loss.C * loss.under, *two_sum(loss.target, loss.epsilon))
 
     def _dual(self, beta: np.ndarray, f: Outputs, rest: float) -> Bound:
         linear, curvature = self._linear(beta), _curvature(beta, f)

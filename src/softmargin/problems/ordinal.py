@@ -102,6 +102,10 @@ class Ordinal:
     def n_weights(self) -> int:
         return self.rows.n_cols
 
+    @property
+    def lowest(self) -> float:
+        return 0.0
+
     @cached_property
     def scale(self) -> float:
         y = self.ranks

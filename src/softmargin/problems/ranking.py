@@ -88,6 +88,10 @@ class Ranking:
         """u."""
         return 1.0 / self.pairs.n_pairs if self.average else 1.0
 
+    @property
+    def lowest(self) -> float:
+        return 0.0
+
     @cached_property
     def scale(self) -> float:
         return self.C * self.unit * self.pairs.n_pairs

@@ -5,7 +5,10 @@ min 1/2 |w|^2 + total * max(0, max_k <a_k, w> + e_k) is, with H = A A^T and w = 
 
     min  1/2 gamma^T H gamma - e^T gamma    subject to  gamma >= 0,  sum(gamma) <= total.
 
-Primal active set on a simplex; beta = gamma / total, the slack is the weight of the zero plane a = 0, e = 0:
+A risk that may be negative has no plane R(w) >= 0. Then the sum of gamma is equal to the total.
+
+Primal active set on a simplex; beta = gamma / total, the slack is the weight of the zero plane a = 0, e = 0 if there is
+one:
 
     1. price: g = H beta - e / total; stop when beta.g - min g is small enough; k = argmin g enters
     2. move along v with v_k = 1, sum v = 0, (H v)_S constant, to the minimiser or to the first zero of beta_S
@@ -32,6 +35,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.linalg.cholesky import Factor
 
 EPS = 2.220446049250313e-16
@@ -57,6 +61,12 @@ LARGE = 256
 SPARSE_SHARE = 0.25
 
 
+_NO_PLANES = (
+    "the cutting planes have inner products, offsets or weights that no planes can have: the features are too large or "
+    "too small, or the training state is damaged. Scale the features, and fit with warm_start=False."
+)
+
+
 @dataclass(frozen=True)
 class ReducedSolution:
     """A feasible gamma, its dual value, its duality gap and the number of pivots that led to it."""
@@ -68,7 +78,13 @@ class ReducedSolution:
 
 
 def solve_reduced(
-    H: np.ndarray, e: np.ndarray, total: float, start: np.ndarray | None = None, tol: float = 0.0
+    H: np.ndarray,
+    e: np.ndarray,
+    total: float,
+    start: np.ndarray | None = None,
+    tol: float = 0.0,
+    *,
+    has_zero: bool = True,
 ) -> ReducedSolution:
     """Minimise 1/2 gamma^T H gamma - e^T gamma over gamma >= 0, sum(gamma) <= total.
 
@@ -81,6 +97,8 @@ def solve_reduced(
     start : array of at most t entries
         Negative entries are set to zero, a sum above `total` is scaled down, missing entries are zero.
     tol : stop at this duality gap; 0 asks for what floating point allows
+    has_zero : whether the zero plane is one of the planes
+        If not, sum(gamma) = total but for rounding, and there must be a plane.
     """
     e = np.asarray(e, dtype=np.float64)
     t = e.size
@@ -95,15 +113,21 @@ def solve_reduced(
     if H.strides[0] < H.strides[1]:
         H = H.T  # symmetric: the same matrix with contiguous rows
 
-    simplex = _Simplex(H, e, total, _feasible(start, t, total))
-    beta, g = simplex.minimise(tol / total / total)
-    gamma = _scaled_down(beta[:t] * total, total)
+    simplex = _Simplex(H, e, total, _feasible(start, t, total), has_zero)
+    try:
+        beta, g = simplex.minimise(tol / total / total)
+    except ArithmeticError:  # a division by zero after an overflow
+        raise SoftmarginError(_NO_PLANES) from None
+    gamma = beta[:t] * total
+    if has_zero:
+        gamma = _scaled_down(gamma, total)
     slack = g[:t] * -total  # e - H gamma
     profit = float(gamma.dot(slack))
+    largest = float(slack[slack.argmax()])
     return ReducedSolution(
         gamma=gamma,
         value=0.5 * (float(e.dot(gamma)) + profit),
-        gap=max(total * max(float(slack[slack.argmax()]), 0.0) - profit, 0.0),
+        gap=max(total * (max(largest, 0.0) if has_zero else largest) - profit, 0.0),
         n_pivots=simplex.n_pivots,
     )
 
@@ -160,19 +184,26 @@ def _typical_square(lengths: np.ndarray) -> float:
 
 
 class _Simplex:
-    """Minimise 1/2 beta^T H beta - shift^T beta over the simplex; the last entry of beta is the zero plane.
+    """Minimise 1/2 beta^T H beta - shift^T beta over the simplex.
+
+    If there is a zero plane it is the last entry of beta.
 
     `factor` is that of H + sigma 1 1^T on S, its members, and carries u with R^T u = 1.
     """
 
-    def __init__(self, H: np.ndarray, e: np.ndarray, total: float, gamma: np.ndarray) -> None:
+    def __init__(self, H: np.ndarray, e: np.ndarray, total: float, gamma: np.ndarray, has_zero: bool) -> None:
         t = e.size
         self.H = H
-        self.shift, self.root, self.beta, self.g = np.zeros((4, t + 1))
+        self.has_zero = has_zero
+        self.shift, self.root, self.beta, self.g = np.zeros((4, t + has_zero))
         np.divide(e, total, out=self.shift[:t])
+        self.sizes = np.abs(self.shift)
         np.sqrt(np.maximum(H.diagonal(), 0.0), out=self.root[:t])
         np.divide(gamma, total, out=self.beta[:t])
-        self.beta[t] = max(0.0, 1.0 - self.beta.sum())
+        if has_zero:
+            self.beta[t] = max(0.0, 1.0 - self.beta.sum())
+        elif not self.beta.any():
+            self.beta[np.argmin(0.5 * H.diagonal() - self.shift)] = 1.0
         self.sigma = 0.0
         self.factor = Factor()
         self.n_pivots = 0
@@ -195,12 +226,12 @@ class _Simplex:
         while True:
             beta /= beta.sum()
             np.subtract(_times(self.H, beta[:t]), self.shift[:t], out=g[:t])
-            g[t] = 0.0
+            g[t:] = 0.0
             mu = float(beta.dot(g))
             gap = mu - float(g[g.argmin()])
             profit = float(beta.dot(self.shift))
             length = float(beta.dot(self.root))
-            scale = length * length + profit
+            scale = length * length + float(beta.dot(self.sizes))
             value = 0.5 * (profit - mu)
             if gap < best_gap:
                 best, best_gap, best_value = (beta.copy(), g.copy()), gap, value
@@ -224,9 +255,11 @@ class _Simplex:
                     continue
 
             S = self.factor.members
+            if S.size == 0:  # inner products always leave a plane to stand on
+                raise SoftmarginError(_NO_PLANES)
             slopes = np.abs(g[S])
             spread = float(slopes[slopes.argmax()])
-            errors = length * self.root + self.shift
+            errors = length * self.root + self.sizes
             own = errors[S]
             noise = max(0.0, NOISE * float(own[own.argmax()]))
             prices = g.copy()
@@ -269,14 +302,16 @@ class _Simplex:
         """Return row k of H + sigma 1 1^T, the zero plane included."""
         row = np.zeros(self.beta.size)
         if k < len(self.H):
-            row[:-1] = self.H[k]
+            row[: len(self.H)] = self.H[k]
         row += self.sigma
         return row
 
     def load(self) -> None:
         """Factorise the planes with beta > 0; those that depend on the others are moved to a bound."""
+        if not (self.beta >= 0.0).all():  # NaN, too: only numbers that overflow or that no planes have lead here
+            raise SoftmarginError(_NO_PLANES)
         supported = self.beta.nonzero()[0][::-1]
-        m = int(self.beta[-1] > 0.0)  # the zero plane comes first
+        m = int(self.has_zero and self.beta[-1] > 0.0)  # the zero plane comes first
         planes = supported[m:]
         self.sigma = _typical_square(self.root[planes]) or _typical_square(self.root) or 1.0
         A = np.full((supported.size, supported.size), self.sigma)
@@ -309,6 +344,8 @@ class _Simplex:
             y = factor.forward(row[S])
             pivot = diagonal - float(y.dot(y))
             if S.size == 0:
+                if not pivot > 0.0:
+                    raise SoftmarginError(_NO_PLANES)
                 factor.append(k, y, pivot, 1.0)
                 return decrease
             u = factor.carried
@@ -367,7 +404,7 @@ class _Simplex:
             return 0.0
         direction = np.zeros(self.beta.size)
         direction[S] = d
-        direction = direction[:-1]
+        direction = direction[: len(self.H)]
         curvature = float(direction @ _times(self.H, direction))
         step, blocker = _first_zero(self.beta[S], d)
         if -slope < curvature * step and curvature > 0.0:

@@ -18,15 +18,8 @@ from softmargin.estimators.stored.common import (
     unpack_state,
 )
 from softmargin.estimators.training_rows import Training
-from softmargin.io.record import (
-    KERNEL_TRAINING,
-    MAX_COLUMNS,
-    TRACE,
-    ModelRecord,
-    matrix_from_arrays,
-    matrix_to_arrays,
-    typed,
-)
+from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays, matrix_to_arrays, typed
+from softmargin.tasks.layouts import KERNEL_TRAINING, TRACE
 
 _KERNEL_ARRAYS = ("dual_coef_", "intercept_", "n_support_", "classes_", "feature_names_in_")
 
@@ -114,7 +107,7 @@ def _pack_kernel_state(estimator: Any, values: Values, arrays: Arrays) -> None:
 
 def _unpack_kernel_state(estimator: Any, record: ModelRecord) -> None:
     """Pairs of classes have rows of their own number."""
-    unpack_state(estimator, record, dict, ("DualState",))
+    unpack_state(estimator, record)
     arrays = {name: array for name, array in record.arrays.items() if name.startswith("training.")}
     if not arrays:
         return

@@ -64,14 +64,18 @@ def init_planes(problem: RiskProblem, start: Any = None) -> PlaneState:
         if value < primal and not planes.as_outputs:
             best, primal = Point(start.w, f_first), value
     planes = planes.add(problem, problem.pattern(f_first))
+    gamma, dual = np.zeros(1), 0.0
+    if problem.lowest < 0.0:  # 0 is no lower bound of the objective, but the plane is one of the risk
+        gamma[0] = problem.C
+        dual = _dual_value(planes, gamma)
     return PlaneState(
         planes=planes,
-        gamma=np.zeros(1),
+        gamma=gamma,
         idle=np.zeros(1, dtype=np.int64),
         best=best,
         primal=primal,
-        dual=0.0,
-        violation=primal / problem.scale,
+        dual=dual,
+        violation=(primal - dual) / problem.scale,
         C=problem.C,
     )
 
@@ -82,7 +86,7 @@ def _rescale(problem: RiskProblem, start: PlaneState) -> PlaneState:
     primal = 0.5 * sq_norm + problem.C * problem.risk(start.best.f)
     gamma = start.gamma * (problem.C / start.C)
     value = _dual_value(start.planes, gamma)
-    if value < 0.0:
+    if value < 0.0 <= problem.lowest:
         gamma, value = np.zeros_like(gamma), 0.0
     return replace(
         start,
@@ -91,7 +95,7 @@ def _rescale(problem: RiskProblem, start: PlaneState) -> PlaneState:
         dual=value,
         C=problem.C,
         stalled=0,
-        violation=primal / problem.scale,
+        violation=(primal - value) / problem.scale,
     )
 
 
@@ -104,7 +108,9 @@ def solve_over_planes(problem: RiskProblem, state: PlaneState) -> Reduced:
     """w_t = argmin F_t(w), eq. (3) of the OCAS paper, warm-started; idle planes are dropped."""
     gap = max(state.primal - state.dual, 0.0)
     planes = state.planes
-    reduced = solve_reduced(planes.gram, planes.constants, problem.C, state.gamma, QP_SHARE * gap)
+    reduced = solve_reduced(
+        planes.gram, planes.constants, problem.C, state.gamma, QP_SHARE * gap, has_zero=problem.lowest == 0.0
+    )
     gamma = reduced.gamma
     idle = np.where(gamma > 0.0, 0, state.idle + 1)
     keep = idle <= PATIENCE

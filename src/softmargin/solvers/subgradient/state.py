@@ -114,6 +114,10 @@ class SubgradientSolver(ABC):
 
         Bare weights count as the result of one epoch, which sets the length of the next steps.
         """
+        if problem.targets is not None:
+            raise SoftmarginError(
+                f"{type(self).__name__} trains classifiers only: use OCAS or CPA for regression and for one class."
+            )
         present = np.flatnonzero(problem.signed_weights)
         budget = self.budget(problem, present.size) if present.size else 0
         schedule = self.schedule(problem, present) if present.size else Schedule()
@@ -200,8 +204,8 @@ def _visit(
     from softmargin.solvers.subgradient import _epoch
 
     steps = state.schedule
-    bias = problem.intercept_scaling if problem.intercept == "penalised" else 0.0
-    moves_b = problem.intercept == "free" and not (steps.b_waits and state.iterations == 0)
+    bias = problem.intercept.feature
+    moves_b = problem.intercept.is_free and not (steps.b_waits and state.iterations == 0)
     b, b_gain = state.b, steps.b_gain if moves_b else 0.0
     flat, _ = problem.rows_at(rows[:1])
     w, total = np.zeros(flat.n_cols + 1), np.zeros(flat.n_cols + 1)
@@ -250,7 +254,7 @@ def _point_measured(problem: RowProblem, state: SubgradientState, sets_b: bool) 
     if not np.isfinite(f).all():
         return state
     primal = 0.5 * float(w @ w) + problem.C * problem.risk(f)
-    if sets_b and problem.intercept == "free":
+    if sets_b and problem.intercept.is_free:
         state = replace(state, b=problem.solution(w, f, (), np.empty(0)).b)
     return replace(state, best=w, best_f=f, primal=primal) if primal < state.primal else state
 
@@ -261,7 +265,7 @@ def _bound_measured(problem: RowProblem, state: SubgradientState) -> Subgradient
     v = problem.signed_weights
     share = np.divide(state.hits, state.seen, out=np.zeros(v.size), where=state.seen > 0)
     signed = problem.C * v * share
-    if problem.intercept == "free":
+    if problem.intercept.is_free:
         plus, minus = float(signed[v > 0].sum()), -float(signed[v < 0].sum())
         if plus != minus:
             signed[v > 0 if plus > minus else v < 0] *= min(plus, minus) / max(plus, minus)

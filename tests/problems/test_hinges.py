@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from softmargin.problems import _hinge
+from softmargin.problems import fixed_intercept as fixed
 from softmargin.problems import free_intercept as free
-from softmargin.problems import line_search as ls
+from softmargin.problems.hinges import Hinges
 
 
 class Serial:
@@ -31,22 +32,23 @@ def no_bits(c):
 
 
 def best_intercept(f, v, workers=SERIAL):
-    known, value = free.best_intercept(f, v, workers)
+    known, value = free.best_intercept(f, Hinges(v, workers))
     return known.b, value
 
 
 def best_expecting(f, v, below, above):
     """The same, where the best intercepts of two points to the left and to the right are given as these."""
-    intercepts = free._Intercepts(f, f, v, SERIAL)
-    intercepts._found = {-1.0: (free.Hint(below, 0.0), 0.0, 0.0), 1.0: (free.Hint(above, 0.0), 0.0, 0.0)}
-    known, value, _ = intercepts.best(0.0)
+    intercepts = free._Intercepts(f, f, Hinges(v, SERIAL))
+    intercepts._found = {-1.0: (free.Hint(below, 0.0), None), 1.0: (free.Hint(above, 0.0), None)}
+    known, (value, _, _) = intercepts.best(0.0)
     return known.b, value
 
 
 def free_plane(f, v, workers=SERIAL):
     """Coefficients, and (constant, row, fraction), of the plane at f."""
     c = np.empty_like(f)
-    return c, free.follow(f, f, 0.0, free.best_intercept(f, v, workers)[0], 0.0, v, NOWHERE, c, no_bits(c), workers)[1:]
+    hinges = Hinges(v, workers)
+    return c, free.follow(f, f, hinges, 0.0, free.best_intercept(f, hinges)[0], 0.0, NOWHERE, c, no_bits(c))[1:]
 
 
 def hinge_sum(f, v, b=0.0):
@@ -126,8 +128,8 @@ def test_the_plane_touches_the_risk_and_stays_below_it(kind):
     for _ in range(300):
         f, df, v = small_problem(rng, kind)
         c = np.empty_like(f)
-        value, constant = ls.follow(f, f, 0.0, 0.0, v, NOWHERE, c, no_bits(c), SERIAL)
-        assert ls.risk(f, v, SERIAL) == pytest.approx(value, rel=1e-14)
+        value, constant = fixed.follow(f, f, Hinges(v, SERIAL), 0.0, 0.0, NOWHERE, c, no_bits(c))
+        assert fixed.risk(f, Hinges(v, SERIAL)) == pytest.approx(value, rel=1e-14)
         scale = 1e-12 * (np.abs(v).sum() + np.abs(v * f).sum() + np.abs(v * df).sum())
         assert abs(value - hinge_sum(f, v)) <= scale
         assert abs(constant + c @ f - value) <= scale
@@ -174,13 +176,13 @@ def test_following_a_line_is_moving_and_cutting_in_one(kind):
         k, k_plane = rng.uniform(0, 2, 2)
         scale = 1e-12 * (np.abs(v).sum() + np.abs(v * f).sum() + np.abs(v * df).sum())
         f_new, c = np.empty_like(f), np.empty_like(f)
-        risk, constant = ls.follow(f, df, k, k_plane, v, f_new, c, no_bits(c), SERIAL)
+        risk, constant = fixed.follow(f, df, Hinges(v, SERIAL), k, k_plane, f_new, c, no_bits(c))
         np.testing.assert_allclose(f_new, f + k * df, rtol=0, atol=1e-14 * (np.abs(f) + np.abs(df)).max())
         assert abs(risk - hinge_sum(f_new, v)) <= scale
         assert abs(constant + c @ (f + k_plane * df) - hinge_sum(f + k_plane * df, v)) <= scale
 
-        known, value = free.best_intercept(f + k * df, v, SERIAL)
-        risk, constant, _, _ = free.follow(f, df, k, known, k_plane, v, f_new, c, no_bits(c), SERIAL)
+        known, value = free.best_intercept(f + k * df, Hinges(v, SERIAL))
+        risk, constant, _, _ = free.follow(f, df, Hinges(v, SERIAL), k, known, k_plane, f_new, c, no_bits(c))
         np.testing.assert_allclose(f_new, f + k * df, rtol=0, atol=1e-14 * (np.abs(f) + np.abs(df)).max())
         assert abs(risk - value) <= scale
         assert abs(c.sum()) <= 1e-13 * np.abs(v).sum()
@@ -194,7 +196,7 @@ def test_the_step_is_the_exact_minimiser(kind):
     for _ in range(1200):
         f, df, v = small_problem(rng, kind)
         terms = step_terms(rng, f, df, v)
-        k = ls.minimise_along(f, df, v, *terms, SERIAL)
+        k = fixed.minimise_along(f, df, Hinges(v, SERIAL), *terms)
         values = along(np.append(candidates(f, df, v, *terms), [k, 0.0]), f, df, v, *terms)
         rounding = 1e-11 * (abs(values[-1]) + abs(terms[2]) * np.abs(v * (1 + np.abs(f + k * df))).sum())
         assert 0.0 <= k < math.inf
@@ -206,13 +208,13 @@ def test_the_step_is_the_exact_minimiser(kind):
 def test_the_step_of_a_hand_worked_problem():
     one = np.ones(1)
     # the hinge of one row falls with slope -C until k = 1 and stays 0 from there on
-    assert ls.minimise_along(0 * one, one, one, 1.0, 0.0, 0.25, SERIAL) == 0.25
-    assert ls.minimise_along(0 * one, one, one, 1.0, 0.0, 7.0, SERIAL) == 1.0
-    assert ls.minimise_along(0 * one, one, one, 1.0, 7.0, 7.0, SERIAL) == 0.0
-    assert ls.minimise_along(0 * one, 0 * one, one, 1.0, -3.0, 7.0, SERIAL) == 3.0
-    assert ls.minimise_along(0 * one, one, 0 * one, 2.0, -3.0, 7.0, SERIAL) == 1.5
-    assert ls.minimise_along(0 * one, one, one, 0.0, 0.0, 1.0, SERIAL) == 1.0
-    assert ls.minimise_along(0 * one, 0 * one, one, 0.0, 0.0, 1.0, SERIAL) == 0.0
+    assert fixed.minimise_along(0 * one, one, Hinges(one, SERIAL), 1.0, 0.0, 0.25) == 0.25
+    assert fixed.minimise_along(0 * one, one, Hinges(one, SERIAL), 1.0, 0.0, 7.0) == 1.0
+    assert fixed.minimise_along(0 * one, one, Hinges(one, SERIAL), 1.0, 7.0, 7.0) == 0.0
+    assert fixed.minimise_along(0 * one, 0 * one, Hinges(one, SERIAL), 1.0, -3.0, 7.0) == 3.0
+    assert fixed.minimise_along(0 * one, one, Hinges(0 * one, SERIAL), 2.0, -3.0, 7.0) == 1.5
+    assert fixed.minimise_along(0 * one, one, Hinges(one, SERIAL), 0.0, 0.0, 1.0) == 1.0
+    assert fixed.minimise_along(0 * one, 0 * one, Hinges(one, SERIAL), 0.0, 0.0, 1.0) == 0.0
 
 
 def large_problem(rng, order, n=200_000):
@@ -263,7 +265,7 @@ def test_many_rows_in_every_order(order):
     c, _ = free_plane(f + 0.1 * df, v)
     plane = free.PlaneAlong(c, float(c @ df))
     for A0, B0, C in [(1.0, -0.1, 1e-5), (1.0, 0.0, 1.0), (1e-3, -1e-4, 1e-8), (0.0, 0.0, 1.0)]:
-        k = ls.minimise_along(f, df, v, A0, B0, C, SERIAL)
+        k = fixed.minimise_along(f, df, Hinges(v, SERIAL), A0, B0, C)
         keep = v * df != 0
         t, q = (np.sign(v[keep]) - f[keep]) / df[keep], (v * df)[keep]
         active = np.where(q > 0, t >= k * (1 - 1e-9), t <= k * (1 - 1e-9))
@@ -274,12 +276,12 @@ def test_many_rows_in_every_order(order):
         assert right >= -rounding
         assert left <= rounding or k == 0.0
 
-        assert k == ls.minimise_along(f, df, v, A0, B0, C, TwoThreads())
+        assert k == fixed.minimise_along(f, df, Hinges(v, TwoThreads()), A0, B0, C)
         if order == "one direction" and B0 == 0.0:
             continue  # the risk is the same for every k: rounding decides where it is smallest
-        step = free.minimise_along(f, df, v, A0, B0, C, SERIAL, None, plane)
-        assert step == free.minimise_along(f, df, v, A0, B0, C, TwoThreads(), None, plane)
-        k_full, lo, hi, _ = free.minimise_along(f, df, v, A0, B0, C, SERIAL)  # without sample and region
+        step = free.minimise_along(f, df, Hinges(v, SERIAL), A0, B0, C, None, plane)
+        assert step == free.minimise_along(f, df, Hinges(v, TwoThreads()), A0, B0, C, None, plane)
+        k_full, lo, hi, _ = free.minimise_along(f, df, Hinges(v, SERIAL), A0, B0, C)  # without sample and region
         if A0 > 0.0:
             assert step[1] <= hi * (1 + 1e-9)
             assert step[2] >= lo * (1 - 1e-9)
@@ -302,13 +304,13 @@ def test_where_a_search_begins_changes_the_time_not_the_minimum(order, n):
         b, value = best_intercept(f, weights)
         for ends in ((b - 1e-12, b + 1e-12), (b, b + 1e-3), (b - 2e3, b - 1e3), (b, b), (b + 0.1, b + 0.1)):
             assert best_expecting(f, weights, *ends)[1] == pytest.approx(value, rel=1e-12)
-        plain = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL)[:3]
+        plain = free.minimise_along(f, df, Hinges(weights, SERIAL), 1.0, -0.1, 1e-5)[:3]
         for k in (0.0, 0.1, 5.0, -30.0):  # planes that are tight here and there
             c, _ = free_plane(f + k * df, weights)
             for rise in (float(c @ df), 0.0, 1e9, math.nan):  # the truth, and lies
                 plane = free.PlaneAlong(c, rise)
                 for hint in (None, free.Hint(b, 0.0, 0.3)):
-                    found = free.minimise_along(f, df, weights, 1.0, -0.1, 1e-5, SERIAL, hint, plane)
+                    found = free.minimise_along(f, df, Hinges(weights, SERIAL), 1.0, -0.1, 1e-5, hint, plane)
                     assert found[:3] == pytest.approx(plain, rel=2e-2)
 
 
@@ -317,9 +319,10 @@ def test_the_number_of_threads_does_not_change_a_bit():
     outs = []
     for workers in (SERIAL, TwoThreads()):
         f_new, f_free, c, d = (np.empty_like(f) for _ in range(4))
-        results = ls.follow(f, df, 0.3, 0.7, v, f_new, c, no_bits(c), workers), best_intercept(f, v, workers)
-        known, _ = free.best_intercept(f + 0.3 * df, v, workers)
-        results += (free.follow(f, df, 0.3, known, 0.7, v, f_free, d, no_bits(d), workers), ls.risk(f, v, workers))
+        hinges = Hinges(v, workers)
+        results = fixed.follow(f, df, hinges, 0.3, 0.7, f_new, c, no_bits(c)), best_intercept(f, v, workers)
+        known, _ = free.best_intercept(f + 0.3 * df, hinges)
+        results += (free.follow(f, df, hinges, 0.3, known, 0.7, f_free, d, no_bits(d)), fixed.risk(f, hinges))
         outs.append((*results, *(array.tobytes() for array in (f_new, f_free, c, d))))
     assert outs[0] == outs[1]
 
@@ -331,7 +334,7 @@ def test_the_free_search_encloses_the_minimiser(kind):
     for _ in range(250):
         f, df, v = small_problem(rng, kind)
         terms = step_terms(rng, f, df, v)
-        k, lo, hi, known = free.minimise_along(f, df, v, *terms, SERIAL)
+        k, lo, hi, known = free.minimise_along(f, df, Hinges(v, SERIAL), *terms)
         assert 0.0 <= lo <= hi < math.inf
         assert k in (lo, hi)
         values = along_free(np.array([k, 0.0]), f, df, v, *terms)
@@ -353,10 +356,10 @@ def test_the_derivative_of_a_probe_is_the_right_derivative_even_where_rows_tie()
     for _ in range(500):
         f, df, v = small_problem(rng, "ties")
         v *= rng.integers(0, 4, v.size)
-        _, value, sum_vdf = free._Intercepts(f, df, v, SERIAL).best(0.0)
+        _, (value, _, sum_vdf) = free._Intercepts(f, df, Hinges(v, SERIAL)).best(0.0)
         later = marginal_risk((f + 1e-3 * df)[None], v)[0]
         assert -sum_vdf == pytest.approx((later - value) / 1e-3, abs=1e-9)
-        first = free._Rows(f, df, v, (0.0, 0.0, 1.0)).search(free._Region((0.0, 1.0)), 1e-2)[2]
+        first = free._Rows(free._Columns(f, df, v), (0.0, 0.0, 1.0)).search(free._Region((0.0, 1.0)), 1e-2)[2]
         assert first.slope == pytest.approx(-sum_vdf, abs=1e-9)
 
 
@@ -366,15 +369,15 @@ def test_the_free_search_takes_few_probes_and_few_of_them_of_all_rows(monkeypatc
     probed, searched = [], []
     best, few = free._Intercepts.best, free._Rows.search
     monkeypatch.setattr(free._Intercepts, "best", lambda s, k: probed.append(k) or best(s, k))
-    monkeypatch.setattr(free._Rows, "search", lambda s, *rest: searched.append(s.f.size) or few(s, *rest))
+    monkeypatch.setattr(free._Rows, "search", lambda s, *rest: searched.append(s.columns.f.size) or few(s, *rest))
     c, _ = free_plane(f + 0.1 * df, v)
     for A0 in (1e-2, 1.0, 1e2, 1e4):
         probed.clear()
-        free.minimise_along(f, df, v, A0, 0.0, 1e-2, SERIAL)
+        free.minimise_along(f, df, Hinges(v, SERIAL), A0, 0.0, 1e-2)
         assert len(probed) <= 12
         probed.clear()
         searched.clear()
-        free.minimise_along(f, df, v, A0, 0.0, 1e-2, SERIAL, None, free.PlaneAlong(c, float(c @ df)))
+        free.minimise_along(f, df, Hinges(v, SERIAL), A0, 0.0, 1e-2, None, free.PlaneAlong(c, float(c @ df)))
         assert not probed
         assert searched[0] == 2 * free.SAMPLE_ROWS
         assert len(searched) <= 3
@@ -389,8 +392,8 @@ def test_the_search_of_few_rows_takes_the_same_path_compiled(kind):
     for _ in range(250):
         f, df, v = small_problem(rng, kind)
         terms = step_terms(rng, f, df, v)
-        lo, hi, first = free._Rows(f, df, v, terms).search(free._Region((0.0, 1.0)), 1e-2)
-        k, k_lo, k_hi, known = free.minimise_along(f, df, v, *terms, SERIAL)
+        lo, hi, first = free._Rows(free._Columns(f, df, v), terms).search(free._Region((0.0, 1.0)), 1e-2)
+        k, k_lo, k_hi, known = free.minimise_along(f, df, Hinges(v, SERIAL), *terms)
         found = free._better_end(lo, hi)
         assert first.k == 0.0
         assert lo.is_inside
@@ -414,10 +417,10 @@ def test_rows_that_stay_fixed_are_as_good_as_present(kind):
     for _ in range(250):
         f, df, v = small_problem(rng, kind)
         terms = step_terms(rng, f, df, v)
-        _, k_lo, k_hi, known = free.minimise_along(f, df, v, *terms, SERIAL)
+        _, k_lo, k_hi, known = free.minimise_along(f, df, Hinges(v, SERIAL), *terms)
         if not 0.0 < k_lo < k_hi:
             continue
-        rows = free._Rows(f, df, v, terms)
+        rows = free._Rows(free._Columns(f, df, v), terms)
         wide = rng.choice([0.01, 0.1, 1.0])
         low, high = (known.b - wide,) * 2, (known.b + wide,) * 2
         region = free._Region((0.5 * k_lo, 2.0 * k_hi), low, high)
@@ -445,8 +448,8 @@ def test_a_sample_that_misleads_costs_time_only():
     f = np.where(in_sample, 0.5 * y, np.where(y > 0.0, -4.0, -10.0))
     df = np.where(in_sample, np.where(y > 0.0, 0.0, 0.25), np.where(y > 0.0, 1.0, 0.0))
     plane = free.PlaneAlong(-y, float(-y @ df))
-    k, lo, hi, known = free.minimise_along(f, df, y, float(n), 0.0, 1.0, SERIAL)
-    found = free.minimise_along(f, df, y, float(n), 0.0, 1.0, SERIAL, None, plane)
+    k, lo, hi, known = free.minimise_along(f, df, Hinges(y, SERIAL), float(n), 0.0, 1.0)
+    found = free.minimise_along(f, df, Hinges(y, SERIAL), float(n), 0.0, 1.0, None, plane)
     assert (*found[:3], found[3].b) == pytest.approx((k, lo, hi, known.b), rel=2e-2)
 
 
@@ -464,8 +467,10 @@ def test_regions_hold_the_minimiser_of_rows_in_groups():
         terms = total * 10 ** rng.uniform(-3, 2), rng.normal() * total * 10 ** rng.uniform(-3, 0), 1.0
         many = f[kind], df[kind], v[kind]
         c, _ = free_plane(many[0] + rng.choice([0.0, 0.1, 1.0]) * many[1], many[2])
-        k, _, _, known = free.minimise_along(*many, *terms, SERIAL, None, free.PlaneAlong(c, float(c @ many[1])))
-        k_best = free.minimise_along(*few, *terms, SERIAL, width=1e-6)[0]
+        k, _, _, known = free.minimise_along(
+            *many[:2], Hinges(many[2], SERIAL), *terms, None, free.PlaneAlong(c, float(c @ many[1]))
+        )
+        k_best = free.minimise_along(*few[:2], Hinges(few[2], SERIAL), *terms, width=1e-6)[0]
         at_zero, at_k, at_best = along_free(np.array([0.0, k, k_best]), *few, *terms)
         rounding = 1e-9 * (abs(at_zero) + np.abs(few[2]).sum())
         assert at_k <= at_best + 0.02 * abs(at_zero - at_best) + rounding
@@ -479,10 +484,12 @@ def test_classes_too_rare_for_the_sample_are_searched_without_a_region(monkeypat
     y = np.where(rng.random(n) < 3e-4, 1.0, -1.0)
     f, df = 0.3 * y + rng.normal(size=n), 0.5 * y + rng.normal(size=n)
     c, _ = free_plane(f, y)
-    plain = free.minimise_along(f, df, y, 1.0, -0.1, 1.0, SERIAL)[:3]
+    plain = free.minimise_along(f, df, Hinges(y, SERIAL), 1.0, -0.1, 1.0)[:3]
     monkeypatch.setattr(free._Rows, "narrowed", None)
     plane = free.PlaneAlong(c, float(c @ df))
-    assert free.minimise_along(f, df, y, 1.0, -0.1, 1.0, SERIAL, None, plane)[:3] == pytest.approx(plain, rel=2e-2)
+    assert free.minimise_along(f, df, Hinges(y, SERIAL), 1.0, -0.1, 1.0, None, plane)[:3] == pytest.approx(
+        plain, rel=2e-2
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -499,7 +506,7 @@ def test_scan_of_an_interval_is_what_breakpoints_say(kind):
             inside = (t > interval[0]) & (t < interval[1])
             active = np.where(q > 0.0, t >= interval[1], t <= interval[0]) & ~inside
             found_t, found_q = np.empty(f.size), np.empty(f.size)
-            count, total = _hinge.scan_steps(f, df, v, *interval, np.empty(1024), found_t, found_q)
+            count, total = _hinge.scan_steps(f, df, v, 1.0, *interval, np.empty(1024), found_t, found_q)
             np.testing.assert_array_equal(found_t[:count], t[inside])
             np.testing.assert_array_equal(found_q[:count], q[inside])
             assert total == pytest.approx(q[active].sum(), rel=1e-12, abs=1e-12 * np.abs(q).sum())

@@ -1,24 +1,25 @@
 """Where kernel, data, dual problem, judge and solver meet: from pairs of classes to results."""
 
-import hashlib
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.memory import free_bytes
-from softmargin.core.result import Certificate, DualStart, Result, Solution
+from softmargin.core.result import DualStart, Result
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers
-from softmargin.core.trace import Clock, Observer, Trace
+from softmargin.core.trace import Clock, Trace
 from softmargin.data.columns import Occupied
 from softmargin.data.convert import thinned
 from softmargin.data.rows import Rows
-from softmargin.estimators.solver_kind import check_kind
+from softmargin.estimators.base import Observers, fingerprint
+from softmargin.estimators.kernel_targets import KernelTarget, Pair
+from softmargin.estimators.solver_choice import check_kind
 from softmargin.estimators.validation import one_of
 from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
 from softmargin.kernels.functions import Custom, Kernel
@@ -27,7 +28,6 @@ from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.kernels.segments import PairRows, Segments
 from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
-from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.active_set.active_set import ActiveSet
 from softmargin.solvers.base import MAX_DISPUTES, Solver, run
 from softmargin.solvers.dual_state import DualState
@@ -35,8 +35,9 @@ from softmargin.solvers.interior.ipm import IPM, low_rank_start
 from softmargin.solvers.smo.block import BlockSMO
 from softmargin.solvers.smo.smo import RULES, SMO
 from softmargin.solvers.staged import Staged
+from softmargin.tasks.solvers import BOX, words_for
 
-KERNEL_SOLVERS = ("auto", "block", "smo", "active_set", "ipm")
+KERNEL_SOLVERS = words_for((BOX,))
 # Rows in float32 have seven digits: enough for gaps and violations down to here.
 SINGLE_TOL = 1e-4
 _SINGLE_RANGE = (1e-30, 1e30)
@@ -48,44 +49,19 @@ _SINGLE_DISPUTES = 2
 _ROWS_FOR_BLOCKS = 128
 # A cache that holds this share of the matrix serves the second-order rule, with fewer steps; a smaller one HMG.
 _SHARE_FOR_SECOND_ORDER = 0.1
+# Dual variables of two rows that differ by no more, relative to their weights, are at one bound.
+_SAME_BOUND = 1e-12
 # Rows whose part of the matrix shows whether a kernel that may be indefinite is so.
 _CONVEXITY_ROWS = 400
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A problem of two classes: its rows, and their signed weights.
-
-    A positive score votes for `second` if there are two classes, otherwise for `first`.
-    """
-
-    first: int
-    second: int
-    index: np.ndarray
-    signed_weights: np.ndarray
-
-
-def pairs_of(codes: np.ndarray, n_classes: int, weights: np.ndarray) -> list[Pair]:
-    """One problem for two classes, positive for the second; else one for each two, positive for the first.
-
-    Rows of weight zero are left out. In problems of many classes the rows of the first class come first.
-    """
-    if n_classes == 2:
-        index = np.flatnonzero(weights > 0)
-        return [Pair(0, 1, index, np.where(codes[index] == 1, weights[index], -weights[index]))]
-    rows_of = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(n_classes)]
-    pairs = []
-    for first in range(n_classes):
-        for second in range(first + 1, n_classes):
-            index = np.concatenate([rows_of[first], rows_of[second]])
-            signs = np.repeat([1.0, -1.0], [rows_of[first].size, rows_of[second].size])
-            pairs.append(Pair(first, second, index, signs * weights[index]))
-    return pairs
+# From a target to the kernel rows of its problem.
+Stores = Callable[[Any], RowStore]
 
 
 @dataclass(frozen=True)
 class KernelSetting:
-    """What makes kernel problems out of rows and pairs. Without a kernel the rows are the kernel matrix itself.
+    """What makes kernel problems out of rows and targets. Without a kernel the rows are the kernel matrix itself.
 
     `needs_double` says that the solver wants kernel values in double precision, whatever the tolerance.
     """
@@ -102,26 +78,26 @@ class KernelSetting:
             return self.cache_bytes
         return max(min(whole, free_bytes() / 4), 2.0 * n_rows * itemsize)
 
-    def stores(self, rows: Rows, pairs: Sequence[Pair], dtype: Any, workers: Workers) -> Callable[[Pair], RowStore]:
-        """From a pair to its kernel matrix; several pairs share what they have in common."""
+    def stores(self, rows: Rows, targets: Sequence[KernelTarget], dtype: Any, workers: Workers) -> Stores:
+        """From a target to its kernel matrix; several targets share what they have in common."""
         itemsize = np.dtype(dtype).itemsize
         if self.kernel is None:
             matrix = rows.native()
             bytes_for_rows = self.cache(rows.n_rows, matrix.dtype.itemsize)
 
-            def looked_up(pair: Pair) -> RowStore:
-                if pair.index.size == rows.n_rows and len(pairs) == 1:
+            def looked_up(target: KernelTarget) -> RowStore:
+                if target.index.size == rows.n_rows and len(targets) == 1:
                     return WholeMatrix(matrix, bytes_for_rows, workers)
-                return CachedRows(PrecomputedRows(matrix, pair.index), bytes_for_rows, workers)
+                return CachedRows(PrecomputedRows(matrix, target.index), bytes_for_rows, workers)
 
             return looked_up
-        if len(pairs) == 1:
-            [pair] = pairs
-            used = rows if pair.index.size == rows.n_rows else rows.take(pair.index)
+        if len(targets) == 1:
+            [target] = targets
+            used = rows if target.index.size == rows.n_rows else rows.take(target.index)
             source = DirectRows(used, self.kernel, dtype, workers)
             store = CachedRows(source, self.cache(used.n_rows, itemsize), workers)
-            return lambda pair: store
-        order, bounds = _by_class(pairs)
+            return lambda target: store
+        order, bounds = _by_class(targets)
         share = 1.0 if self.cache_bytes is None else 0.5  # of a given budget: for the segments, and for the pair
         shared = share * self.cache(order.size, itemsize)
         segments = Segments(rows.take(order), self.kernel, dtype, bounds, shared, workers)
@@ -141,9 +117,9 @@ class KernelSetting:
         is_normal = _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]
         return is_normal and largest_exponent(self.kernel, rows) < _SINGLE_RANGE[1]
 
-    def dtypes(self, rows: Rows, pairs: Sequence[Pair], tol: float) -> list[Any]:
+    def dtypes(self, rows: Rows, targets: Sequence[KernelTarget], tol: float) -> list[Any]:
         """What kernel values are kept in, and what instead where that turns out to be too coarse."""
-        small = max(pair.index.size for pair in pairs) <= _SMALL
+        small = max(target.index.size for target in targets) <= _SMALL
         single = not self.needs_double and tol >= SINGLE_TOL and not small and self.fits_single(rows)
         return [np.float32, np.float64] if single else [np.float64]
 
@@ -165,7 +141,7 @@ class KernelSetting:
         return bool(eigenvalues[0] >= -precision * max(abs(float(eigenvalues[-1])), abs(float(eigenvalues[0]))))
 
 
-def _by_class(pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
+def _by_class(pairs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """All rows sorted by class, and where each class begins."""
     n_classes = pairs[-1].second + 1
     parts: list[np.ndarray] = [np.empty(0, np.int64)] * n_classes
@@ -179,7 +155,7 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
     """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
     one_of(working_set, "working_set", ("auto", *RULES))
     if hasattr(solver, "problem_type"):
-        check_kind(solver, (BoxQP,), ", ".join(map(repr, KERNEL_SOLVERS)))
+        check_kind(solver, (BOX,))
     if needs_convex(solver):
         if working_set != "auto":
             raise SoftmarginError(
@@ -229,77 +205,128 @@ def staged(active: ActiveSet, stop: Stop) -> Staged:
     return Staged(active, BlockSMO(stopping=stop.rule), first, lambda problem: low_rank_start(problem, active.rank))
 
 
-def warn_if_handed_over(result: Result) -> None:
-    """Tell the user that the active set has left the rest to blocks."""
-    if result.state is not None and result.state.handed_over:
-        warnings.warn(
-            f"{result.state.handed_over}: BlockSMO goes on from here. For the exact sets raise it, or lower C or "
-            "gamma.",
-            UserWarning,
-            stacklevel=3,
+def handed_over(results: Sequence[Result]) -> list[str]:
+    """What to tell the user where the active set has left the rest to blocks."""
+    found = dict.fromkeys(result.state.handed_over for result in results if result.state is not None)
+    return [
+        f"{reason}: BlockSMO goes on from here. For the exact sets raise it, or lower C or gamma."
+        for reason in found
+        if reason
+    ]
+
+
+@dataclass(frozen=True)
+class KernelWork:
+    """A kernel problem for each of `targets`, one after the other, because they share a cache. See `base.Work`.
+
+    `choose` gives the solver for a kernel matrix. Where float32 rows are too coarse for the tolerance, the solve goes
+    on with float64 from where it stands.
+    """
+
+    choose: Callable[[RowStore], Solver]
+    setting: KernelSetting
+    rows: Rows
+    targets: Sequence[KernelTarget]
+    stop: Stop
+    workers: Workers
+    is_convex: bool = True
+    notes: Sequence[str] = ()
+    state_type: ClassVar[type] = DualState
+
+    @property
+    def known(self) -> dict[str, Any]:
+        return {"gamma_": getattr(self.setting.kernel, "gamma", 0.0)}
+
+    def fingerprint(self) -> str:
+        """Also of the kernel and of the precision of its values."""
+        precision = np.dtype(self.setting.dtypes(self.rows, self.targets, self.stop.tol)[0])
+        targets = (target.parts for target in self.targets)
+        return fingerprint(self.rows, f"{self.setting.kernel!r} {precision}", targets)
+
+    def resumed(self, states: Sequence[Any]) -> list[Any] | None:
+        if [len(state.beta) if state else 0 for state in states] != [target.index.size for target in self.targets]:
+            return None
+        return self.at_bounds(states)
+
+    def at_bounds(self, starts: Sequence[Any]) -> list[Any]:
+        """States or starts of another C, with the same variables at their bounds."""
+        return [
+            _at_bounds_of(self.setting.C, start, target) for start, target in zip(starts, self.targets, strict=True)
+        ]
+
+    def solve(
+        self,
+        starts: Sequence[Any] | None = None,
+        cancel: Cancel | None = None,
+        observers: Observers = lambda k, candidate: (),
+    ) -> list[Result]:
+        """Threads go to rows. `stop.max_seconds` is for all targets together."""
+        setting, rows, stop, workers = self.setting, self.rows, self.stop, self.workers
+        cancel = cancel or Cancel()
+        clock = Clock()
+        if setting.kernel is not None and not isinstance(setting.kernel, Custom):
+            rows = Occupied.of(thinned(rows, workers)).rows
+        dtypes = setting.dtypes(rows, self.targets, stop.tol)
+        stores = cache(lambda dtype: setting.stores(rows, self.targets, dtype, workers))
+        results = []
+        for k, target in enumerate(self.targets):
+            if (answer := target.answer()) is not None:
+                results.append(answer)
+                continue
+            limit = stop
+            if stop.max_seconds is not None:
+                left = max(0.0, stop.max_seconds - clock.seconds)
+                limit = replace(stop, max_seconds=left / (len(self.targets) - k))
+            start = None if starts is None else starts[k]
+            result = None
+            for dtype in dtypes:
+                part = self._solve_one(k, stores(dtype)(target), limit, start, cancel, observers, dtype == dtypes[-1])
+                result = part if result is None else _continued(result, part)
+                if result.status not in (Status.STALLED, Status.UNCONFIRMED):
+                    break
+                start = DualStart(target.loss(setting.C).signed(part.solution.alpha))
+            assert result is not None
+            results.append(result)
+            if result.status is Status.INTERRUPTED:
+                cancel.set()
+        return results
+
+    def remarks(self, results: Sequence[Result]) -> list[str]:
+        return handed_over(results)
+
+    def _solve_one(
+        self, k: int, store: RowStore, limit: Stop, start: Any, cancel: Cancel, observers: Observers, is_last: bool
+    ) -> Result:
+        """Pair k with the kernel values of this store; with coarse ones it gives up sooner."""
+        problem = BoxQP(store, self.targets[k].loss(self.setting.C), self.workers, self.is_convex)
+        return run(
+            self.choose(store),
+            problem,
+            limit,
+            KernelJudge.of(problem, self.stop.tol),
+            start=start,
+            observers=observers(k, lambda state: problem.solution(state.beta, state.f)),
+            workers=self.workers,
+            cancel=cancel,
+            max_disputes=MAX_DISPUTES if is_last else _SINGLE_DISPUTES,
         )
 
 
-def solve_pairs(
-    choose: Callable[[RowStore], Solver],
-    setting: KernelSetting,
-    rows: Rows,
-    pairs: Sequence[Pair],
-    stop: Stop,
-    workers: Workers,
-    *,
-    is_convex: bool,
-    starts: Sequence[Any] | None = None,
-    cancel: Cancel | None = None,
-    observers: Callable[[int, BoxQP], Sequence[Observer]] = lambda k, problem: (),
-) -> list[Result]:
-    """One result a pair, one after the other, because they share a cache; threads go to rows.
-
-    `stop.max_seconds` is for all of them together. Where float32 rows are too coarse for the tolerance, the solve goes
-    on with float64 from where it stands.
+def _at_bounds_of(C: float, start: Any, target: KernelTarget) -> Any:
+    """A start, or the state of a solve, for another C: where some variables were at the upper bound, all of them grow
+    or shrink with it, so that the same ones are at their bounds.
     """
-    cancel = cancel or Cancel()
-    clock = Clock()
-    if setting.kernel is not None and not isinstance(setting.kernel, Custom):
-        rows = Occupied.of(thinned(rows, workers)).rows
-    dtypes = setting.dtypes(rows, pairs, stop.tol)
-    makers = {dtypes[0]: setting.stores(rows, pairs, dtypes[0], workers)}
-    results = []
-    for k, pair in enumerate(pairs):
-        if not (pair.signed_weights > 0).any() or not (pair.signed_weights < 0).any():
-            results.append(without_opponent(pair))
-            continue
-        limit = stop
-        if stop.max_seconds is not None:
-            limit = replace(stop, max_seconds=max(0.0, stop.max_seconds - clock.seconds) / (len(pairs) - k))
-        start = None if starts is None else starts[k]
-        result = None
-        for dtype in dtypes:
-            if dtype not in makers:
-                makers[dtype] = setting.stores(rows, pairs, dtype, workers)
-            store = makers[dtype](pair)
-            problem = BoxQP(store, RowLoss.classification(pair.signed_weights, setting.C), workers, is_convex)
-            part = run(
-                choose(store),
-                problem,
-                limit,
-                KernelJudge.of(problem, stop.tol),
-                start=start,
-                observers=observers(k, problem),
-                workers=workers,
-                cancel=cancel,
-                max_disputes=_SINGLE_DISPUTES if dtype != dtypes[-1] else MAX_DISPUTES,
-            )
-            warn_if_handed_over(part)
-            result = part if result is None else _continued(result, part)
-            if result.status not in (Status.STALLED, Status.UNCONFIRMED):
-                break
-            start = DualStart(part.solution.alpha * np.sign(pair.signed_weights))
-        assert result is not None
-        results.append(result)
-        if result.status is Status.INTERRUPTED:
-            cancel.set()
-    return results
+    if start is None:
+        return None
+    upper = target.weights
+    shares = np.abs(start.beta) / upper
+    largest = float(shares.max(initial=0.0))
+    bounded = shares >= (1.0 - _SAME_BOUND) * largest
+    if largest == 0.0 or abs(largest - C) <= _SAME_BOUND * C or np.count_nonzero(bounded) < 2:
+        return start
+    factor = C / largest
+    beta = np.where(bounded, np.sign(start.beta) * (C * upper), factor * start.beta)
+    return DualState(beta, factor * start.f) if isinstance(start, DualState) else DualStart(beta)
 
 
 def _continued(first: Result, second: Result) -> Result:
@@ -317,24 +344,3 @@ def _continued(first: Result, second: Result) -> Result:
     counts = {name: first.counts[name] + second.counts[name] for name in second.counts}
     seconds = {name: first.seconds[name] + second.seconds[name] for name in second.seconds}
     return replace(second, counts=counts, seconds=seconds, trace=Trace([*first.trace, *records]))
-
-
-def without_opponent(pair: Pair) -> Result:
-    """The answer where only one class has rows of positive weight: always that class."""
-    b = 1.0 if (pair.signed_weights > 0).any() else -1.0
-    nothing = np.zeros(pair.index.size)
-    counts = DualState(nothing, nothing).counts()
-    seconds = {"total": 0.0, "judge": 0.0, "compile": 0.0}
-    certificate = Certificate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    return Result(Solution(np.empty(0), b, nothing), Status.OPTIMAL, certificate, counts, Trace(), None, seconds)
-
-
-def kernel_fingerprint(rows: Rows, pairs: Sequence[Pair], setting: KernelSetting, tol: float) -> str:
-    """Identifies data, labels, weights, kernel and the precision of its values, at the cost of one product with X."""
-    precision = np.dtype(setting.dtypes(rows, pairs, tol)[0])
-    digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.kernel!r} {precision}".encode())
-    digest.update(Occupied.of(rows).probed().tobytes())
-    for pair in pairs:
-        digest.update(pair.index.tobytes())
-        digest.update(pair.signed_weights.tobytes())
-    return digest.hexdigest()
