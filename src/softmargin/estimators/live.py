@@ -120,7 +120,7 @@ class LivePair:
         problem = self.problem(C)
         judge = KernelJudge.of(problem, stop.tol)
         was_solved = self.has_grown and self.work is not None and self.result.status.reached_goal
-        is_solved = was_solved and problem.measure(self.beta, self.f).kkt <= active.tol
+        is_solved = was_solved and problem.measure(self.beta, self.f).kkt <= active.tol * problem.unit
         state = changing_rows.with_working(DualState(self.beta, self.f).counted(problem), self.work, settled=is_solved)
         self.work, self.has_grown = None, False
         self.result = run(

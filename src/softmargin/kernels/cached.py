@@ -14,10 +14,10 @@ from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precise import PreciseRows
 from softmargin.kernels.precomputed import PrecomputedRows
 
-_COLUMNS = 4096  # of a row sum that a thread works on at a time
-_SCRATCH_BYTES = 1 << 26  # for rows that are computed, used once and forgotten
-_GATHER_PARTS = 4  # of a block whose matrix is gathered: what a thread works on at a time
-_GATHER_COST = 4.0  # of an entry that is picked out of a row, in entries that are read in order
+_COLUMNS = 4096  # a thread sums rows over this many columns at a time
+_SCRATCH_BYTES = 1 << 26  # memory for rows that are computed, used once and forgotten
+_GATHER_PARTS = 4  # the matrix of a block is gathered in this many parts, which threads share
+_GATHER_COST = 4.0  # picking single entries out of a row takes this many times as long as reading them in order
 
 
 class Slab(NamedTuple):

@@ -7,9 +7,9 @@ f + b, and with r = p - f - b the primal value is
 
     1/2 beta'f + sum_i max(0, hi_i (r_i - epsilon), lo_i (r_i + epsilon)) + b total
 
-p - f - epsilon sign(beta_i) is the intercept that row i asks for: a row whose beta may rise wants b no smaller, one
-whose beta may fall wants it no larger. The largest disagreement is LIBSVM's violation m(alpha) - M(alpha). At beta_i = 0
-a row of regression has a kink: it rises with p - f - epsilon and falls with p - f + epsilon.
+p_i - f_i - epsilon sign(beta_i) is the intercept that row i asks for: a row whose beta may rise wants b no smaller, one
+whose beta may fall wants it no larger. The largest disagreement is LIBSVM's violation m(alpha) - M(alpha). At
+beta_i = 0 a row of regression has a kink: it rises with p_i - f_i - epsilon and falls with p_i - f_i + epsilon.
 
 The kink takes the place of the two variables that a row of regression usually has. One of them is always zero, so that
 solvers need vectors of the length of the data only, and no kernel row twice.
@@ -29,8 +29,9 @@ from softmargin.problems.row_loss import RowLoss
 # Where the optimum can be zero whatever the data (one class), gaps are relative to at least this share of the
 # objective at the start.
 _FLOOR_SHARE = 1e-6
-# Rows that stand for all others when the start looks for rows that lie outside: their number is the price in kernel rows.
-_SAMPLE_ROWS = 64
+# When the start looks for rows that lie outside, one row in _SAMPLE_SHARE stands for all others, but no more
+# than _SAMPLE_ROWS of them: their kernel rows are what the search costs.
+_SAMPLE_SHARE, _SAMPLE_ROWS = 32, 64
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,19 @@ class BoxQP:
         return _FLOOR_SHARE / NEGLIGIBLE * 0.5 * float(beta @ f)
 
     @cached_property
+    def unit(self) -> float:
+        """How large wishes are: half of the range of the targets, which is 1 for labels.
+
+        Where all targets are the same, it is their size; for one class, whose targets are zero, the mean output at the
+        start.
+        """
+        if self.total:
+            beta, f = self.start
+            return abs(float(beta @ f)) / self.total or 1.0
+        half = 0.5 * float(np.ptp(self.p)) if self.p.size else 0.0
+        return half or float(np.abs(self.p).max(initial=0.0)) or 1.0
+
+    @cached_property
     def start(self) -> tuple[np.ndarray, np.ndarray]:
         """A feasible beta and its f = K beta: zero if it may be, otherwise rows at their upper bounds.
 
@@ -89,7 +103,9 @@ class BoxQP:
         n, total = self.p.size, self.total
         if total == 0.0:
             return np.zeros(n), np.zeros(n)
-        sample = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(np.int64))
+        size = min(1 + n // _SAMPLE_SHARE, _SAMPLE_ROWS, self.K.capacity)
+        sample = np.unique(np.linspace(0, n - 1, size).astype(np.int64))
+        self.K.fetch(sample)
         likeness = self.hi[sample] @ self.K.rows(sample).astype(np.float64)
         order = np.argsort(likeness, kind="stable")
         before = np.cumsum(self.hi[order]) - self.hi[order]
@@ -102,12 +118,11 @@ class BoxQP:
         wish = self.p - f
         if self.epsilon == 0.0:
             return wish, wish
-        return wish - np.where(beta >= 0.0, self.epsilon, -self.epsilon), wish - np.where(
-            beta > 0.0, self.epsilon, -self.epsilon
-        )
+        rise = wish - np.where(beta >= 0.0, self.epsilon, -self.epsilon)
+        return rise, wish - np.where(beta > 0.0, self.epsilon, -self.epsilon)
 
     def extremes(self, beta: np.ndarray, f: np.ndarray) -> tuple[float, float]:
-        """(m, M): the largest wish to rise over rows with beta < hi, and the smallest to fall over rows with beta > lo."""
+        """(m, M): the largest wish to rise over rows with beta < hi, and the least to fall over rows with beta > lo."""
         rise, fall = self.wishes(beta, f)
         highest = np.where(beta < self.hi, rise, -np.inf).max(initial=-np.inf)
         lowest = np.where(beta > self.lo, fall, np.inf).min(initial=np.inf)

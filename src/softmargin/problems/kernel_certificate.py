@@ -4,8 +4,8 @@
     dual   = sum_i t_i beta_i - epsilon sum_i |beta_i| - 1/2 beta'K beta
 
 The loss, its targets t and the constraints of beta are those of `problems.row_loss`: classification, regression and one
-class are judged by the same code. What is judged is what is stored: a coefficient beta for each row, the intercept b and
-the rows; kernel values are the real ones of these rows, and how far computed ones are from them is charged
+class are judged by the same code. What is judged is what is stored: a coefficient beta for each row, the intercept b
+and the rows; kernel values are the real ones of these rows, and how far computed ones are from them is charged
 (`kernels.errors`).
 
 The judge sums rows of the kernel matrix itself; the cache may serve them. Where they are in float32, that only sorts

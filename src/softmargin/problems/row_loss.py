@@ -1,6 +1,6 @@
 """The loss of a kernel machine, row by row, in the numbers that the user gave.
 
-    loss(f, b) = C sum_i [ over_i max(0, t_i - epsilon - f_i - b) + under_i max(0, f_i + b - t_i - epsilon) ]  +  b total
+    C sum_i [ over_i max(0, t_i - epsilon - f_i - b) + under_i max(0, f_i + b - t_i - epsilon) ]  +  b total
 
 The first part of a row costs where the decision value f_i + b is too small for its target t_i, the second where it is
 too large. Three machines are made of it:
@@ -25,6 +25,9 @@ import numpy as np
 
 from softmargin.linalg.rounding import product_below
 from softmargin.problems.feasible import Filled, balanced, filled
+
+# A loss that is a smaller share of what the targets would cost themselves is rounding.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -115,4 +118,7 @@ class RowLoss:
             return 0.0
         b = points[order[min(int(np.searchsorted(slopes, 0.0)), order.size - 1)]]
         short, long = self.target - self.epsilon - b, b - self.target - self.epsilon
-        return self.C * float(self.over @ np.maximum(short, 0.0) + self.under @ np.maximum(long, 0.0))
+        value = self.C * float(self.over @ np.maximum(short, 0.0) + self.under @ np.maximum(long, 0.0))
+        # Where a constant fits all rows, up to rounding, any positive number does: the size of the targets.
+        size = self.C * float(self.over.sum()) * (float(np.abs(self.target).max()) + self.epsilon)
+        return value if value > _ROUNDING * size else size or self.C * float(self.over.sum())

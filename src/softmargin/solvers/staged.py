@@ -5,8 +5,8 @@
     "active"     the active set
     "rest"       blocks again, where the active set would need more memory than it may have
 
-The solvers are given: this file knows none of them. That the active set has handed over is said in the state, and whoever
-runs the solver may tell the user.
+The solvers are given: this file knows none of them. That the active set has handed over is said in the state, and
+whoever runs the solver may tell the user.
 """
 
 from collections.abc import Callable

@@ -36,19 +36,21 @@ from softmargin.problems.box_qp import BoxQP
 from softmargin.solvers.active_set.working import Working
 from softmargin.solvers.dual_state import ROUNDING, DualState, first_state
 
-# How the variables are priced, with the number of those that may stay at a bound before they are set aside (0: none).
+# The ways to price variables. The number is how often in a row a variable may want to stay at its bound before it is
+# set aside; 0 means that none is.
 PRICINGS = {"sprint": 0, "shrinking": 100, "full": 0}
 STARTS = ("cold", "ipm", "smo")
-# Entries that the pivots of a step pass over: some 50 ms, or so many times what bringing f up to date passes over
-# afterwards; and the least number of major iterations if rows are aside.
+# A step ends after _SLICE_WORK entries (about 50 ms) or, if that is more, _SLICE_SHARE times the cost of updating f.
+# While rows are set aside it has at least _SLICE_MAJORS major iterations, because completing f at its end is expensive.
 _SLICE_WORK, _SLICE_SHARE, _SLICE_MAJORS = 60_000_000, 4, 5
 # Wishes of free variables may differ by this share of the tolerance.
 _FLAT = 0.1
 # After a disputed claim the tolerance falls by this factor, down to a share of the rounding error.
 _TIGHTER, _BELOW_ROUNDING = 0.25, 0.2
-# Steps in a row that may gain no more than rounding, without lower prices than ever.
+# The solve has stalled after this many steps in a row that gain no more than rounding and reach no lower prices.
 _IDLE_STEPS = 20
-# Matrix and factor of the working set: bytes a pair of members, and what is never too much.
+# The matrix and the factor of the working set take _PAIR_BYTES for each pair of members. Up to _ALWAYS_BYTES nobody
+# asks whether so much is free.
 _PAIR_BYTES, _ALWAYS_BYTES = 14.0, 1 << 26
 
 
@@ -72,7 +74,7 @@ class ActiveSet:
     candidates : int
         Variables at a bound in the working set of "sprint".
     tol : float
-        By how much a variable may want away from its bound.
+        By how much a variable may want away from its bound, in units of half the range of the targets (labels: 1).
     start : {"smo", "ipm", "cold"}
         Where `SVC` lets it begin if there is no start: where some rounds of BlockSMO have come to; at the solution for
         an approximation of K of low rank (Section 4.3); or at zero.
@@ -184,7 +186,8 @@ class ActiveSet:
         work = state.scratch.work if isinstance(state.scratch, Settling) else None
         f = problem.K.product(state.beta) if is_settled else state.f
         if work is None or work.matches is not state.beta:
-            return Working(problem, state.beta, f, self._n_candidates, PRICINGS[self.pricing], self.tol)
+            goal = self.tol * problem.unit
+            return Working(problem, state.beta, f, self._n_candidates, PRICINGS[self.pricing], goal)
         work.matches = None  # until the step is complete
         if is_settled:
             work.goal *= _TIGHTER

@@ -31,6 +31,7 @@ def extend(work: Working, problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> No
     work.where = np.append(work.where, np.full(more, -1))
     work.streak = np.zeros(beta.size, dtype=np.int64)
     work.lengths = np.sqrt(np.maximum(problem.K.diag(), 0.0))
+    work.targets = float(np.abs(problem.p).max(initial=0.0))
     work.begin(problem, beta, f)
 
 

@@ -11,9 +11,9 @@ and is kept as M_FF = R'R; `carried` is u with R'u = 1. One variable k moves at 
 The step ends where the slope is used up, and k joins the factor, or where a variable meets its bound: a member of F
 leaves the factor, and k goes on with what is left of its slope; k itself stays at its other bound.
 
-A variable of regression may be on either side of zero, where its wish jumps by 2 epsilon. It is always on one of its two
-segments, and zero is a bound of both; `other` is the far end of the segment it is not on. At zero it may change to the
-other segment (`flip`), if it wants away from zero in that direction.
+A variable of regression may be on either side of zero, where its wish jumps by 2 epsilon. It is always on one of its
+two segments, and zero is a bound of both; `other` is the far end of the segment it is not on. At zero it may change to
+the other segment (`flip`), if it wants away from zero in that direction.
 """
 
 import math

@@ -27,6 +27,7 @@ class Working:
         self.idle, self.value, self.least, self.largest = 0, -np.inf, np.inf, np.inf
         diagonal = np.maximum(problem.K.diag(), 0.0)
         self.lengths = np.sqrt(diagonal)
+        self.targets = float(np.abs(problem.p).max(initial=0.0))
         free = np.flatnonzero(problem.is_free(beta))
         self.inner = Inner(
             free.size + min(candidates, beta.size - free.size),
@@ -58,7 +59,7 @@ class Working:
     def noise(self) -> float:
         """About how large the rounding error of a wish is."""
         spread = float(np.sqrt(np.square(self.beta * self.lengths).sum()))
-        return EPS * (1.0 + float(self.lengths.max(initial=0.0)) * spread)
+        return EPS * (self.targets + float(self.lengths.max(initial=0.0)) * spread)
 
     def factorise(self, problem: BoxQP, flat: float) -> None:
         """The factor of the free variables, and the minimum over these."""

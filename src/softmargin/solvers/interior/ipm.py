@@ -8,8 +8,8 @@
 The first step factors the matrix; where the rank that is allowed does not suffice it says so. The method starts in the
 middle of the box whatever it is given: interior points gain nothing from a solution of another problem.
 
-Interior points need a smooth objective. So a variable that costs epsilon |beta| is taken apart into two, one on each side
-of zero, which have the same row of V; their sum is beta.
+Interior points need a smooth objective. So a variable that costs epsilon |beta| is taken apart into two, one on each
+side of zero, which have the same row of V; their sum is beta.
 """
 
 from dataclasses import dataclass, replace

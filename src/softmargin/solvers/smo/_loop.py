@@ -84,8 +84,8 @@ def gain_partner(v, row, b, best):
     """The partner with which b gains most, and twice that gain; (-1, best) unless it is more than `best`.
 
     Twice the gain of a step d / a that fits the box is d^2 / a; one that the box ends after `room` gains
-    room (2 d - a room), whatever the sign of the curvature a: eq. (3). A wish to rise is never above the wish to fall of
-    the same variable, so that a pair can move in one direction at most.
+    room (2 d - a room), whatever the sign of the curvature a: eq. (3). A wish to rise is never above the wish to fall
+    of the same variable, so that a pair can move in one direction at most.
     """
     at = -1
     own_rise, own_fall, own, own_up, own_down = v.rise[b], v.fall[b], v.diag[b], v.up[b], v.down[b]

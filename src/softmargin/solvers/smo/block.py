@@ -22,12 +22,17 @@ from softmargin.problems.box_qp import BoxQP
 from softmargin.solvers.dual_state import ROUNDING, DualState, first_state
 
 _FIRST = 64  # variables that may enter the first block; twice as many each time after
-_INNER_STEPS = 20_000  # in a block, so that interrupts are seen: some 50 ms
-# Where the block is the whole problem: accuracy, steps times variables, and steps, of which tiny problems allow many.
+_INNER_STEPS = 20_000  # pair steps in a block, which take about 50 ms: between blocks interrupts are seen
+# A problem that fits into one block is solved until its violation has fallen by the factor _EXACT, or for _EXACT_WORK
+# steps times variables, but for _EXACT_STEPS steps at most.
 _EXACT, _EXACT_WORK, _EXACT_STEPS = 1e-12, 1 << 22, 100_000
-_SMALL_VALUES = 1e-3  # on the diagonal of K
-# Rounds in a row that may gain nothing, without a smaller violation than ever, before the solver gives up. Nothing is
-# what rounding does to p'beta, and what would take so many rounds to close the gap.
+# Regression needs many more steps to that end, so it stops earlier. Where that does not suffice a second round follows.
+_NEARLY_EXACT = 1e-4
+# A kernel matrix whose diagonal is below this is scaled up for its block, so that _TINY of `_block.py` is small beside
+# it.
+_SMALL_VALUES = 1e-3
+# The solver gives up after _IDLE_ROUNDS rounds in a row that gain nothing and reach no smaller violation than ever. A
+# gain is nothing if it is rounding, or so small that _FAR such rounds would be needed to close the gap.
 _IDLE_ROUNDS, _FAR = 50, 1e8
 
 
@@ -73,7 +78,8 @@ class BlockSMO:
         tol, max_steps = self.accuracy * violation, _INNER_STEPS
         if members.size == problem.p.size:  # the whole problem: to its end, if that is not far
             most = min(_EXACT_STEPS, _EXACT_WORK // members.size)
-            tol, max_steps = _EXACT * violation, max(most, 10 * members.size)
+            accuracy = _EXACT if problem.kinks is None else _NEARLY_EXACT
+            tol, max_steps = accuracy * violation, max(most, 10 * members.size)
         steps = _block.solve(matrix, block_wish, beta, lo, hi, problem.epsilon, tol, max_steps)
         beta /= unit
         before_beta = state.beta[members]

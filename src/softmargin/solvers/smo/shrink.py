@@ -18,11 +18,11 @@ import numpy as np
 from softmargin.problems.box_qp import BoxQP
 from softmargin.solvers.dual_state import DualState
 
-# At least this share of the active variables must leave.
+# A problem is shrunk if at least this share of its active variables can be set aside.
 _LEAST_SHARE = 0.1
 # f is made complete when the violation of the shrunk problem has fallen to this share of the last full one.
 _GOAL_SHARE = 0.1
-# What an entry of a kernel row costs to copy and to compute, beside the passes of a step over it.
+# What copying and computing an entry of a kernel row costs, in units of the passes of a step over it.
 _COPY_COST, _ROW_COST = 4.0, 8.0
 _SCRATCH_BYTES = 1 << 26  # for kernel rows while f is made complete
 

@@ -23,10 +23,10 @@ C.-J. Lin, Working Set Selection Using Second Order Information for Training SVM
 
 Symbols: y alpha -> beta; y gradient -> wish F; C -> hi - lo; eta -> eta; B -> pair.
 
-Departs from the papers: signed variables. Regression has one variable for each row, which a step leaves at zero before
-it may change its sign, in place of the two variables of the papers. A curvature of zero or less sends the step to the end of the box. The hybrid
-rules also take the most violating pair where no pair of theirs gains anything in floating point. A small step ends
-nothing: only the measure of the whole problem does. The first pair is the most violating one.
+Departs from the papers: signed variables. Regression has one variable for each row in place of two, which a step
+leaves at zero before it may change its sign. A curvature of zero or less sends the step to the end of the box. The
+hybrid rules also take the most violating pair where no pair of theirs gains anything in floating point. A small step
+ends nothing: only the measure of the whole problem does. The first pair is the most violating one.
 """
 
 from dataclasses import dataclass, replace
@@ -52,13 +52,14 @@ RULES = {
     "gain_all_cached": 5,
     "decomposition": 6,
 }
-# A slice is short at first, and later no more than this share of all steps before: few steps are made in vain.
+# A slice has _FIRST_STEPS steps at first, and later at most _SHARE of all steps so far: so the solve runs on for little
+# after it could have stopped.
 _FIRST_STEPS, _SHARE = 100, 1 / 16
 _SLICE_WORK = 20_000_000  # entries of kernel rows that a slice passes over: some 50 ms
 _SLICE_MISSES = 32  # kernel rows that a slice computes
 _SHRINK_PERIOD = 1000  # steps between two looks at what can be set aside
 _LEAST_CURVATURE = 1e-12  # of a pair when second-order gains are compared, as a share of the largest K_ii
-# Slices in a row that may gain no more than rounding.
+# The solve is stuck after this many slices in a row that gain no more than rounding.
 _IDLE_SLICES = 20
 
 
