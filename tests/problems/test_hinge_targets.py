@@ -5,8 +5,8 @@ from math import isfinite
 
 import numpy as np
 import pytest
-from exact.rational import BoxQP, maximise
 
+from exact.rational import BoxQP, maximise
 from softmargin import CPA, OCAS, SGD, Pegasos
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution

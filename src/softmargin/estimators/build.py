@@ -17,7 +17,7 @@ from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
 from softmargin.core.trace import Clock, Observer
 from softmargin.data.columns import Columns, Occupied
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.settings import Setting
 from softmargin.estimators.solver_kind import check_kind
@@ -74,7 +74,7 @@ def _shown(choices: Iterable[str]) -> str:
 def solve_all(
     solver: Solver,
     setting: Setting,
-    rows: Rows,
+    rows: Products,
     targets: Sequence[Any],
     stop: Stop,
     n_threads: int,
@@ -163,7 +163,7 @@ def _check_memory(occupied: Occupied, n_tasks: int) -> None:
         )
 
 
-def _columns(rows: Rows, products_only: bool, stop: Stop, clock: Clock, cancel: Cancel) -> Columns:
+def _columns(rows: Products, products_only: bool, stop: Stop, clock: Clock, cancel: Cancel) -> Columns:
     """What the solver sees of the rows; these themselves if a limit or an interrupt comes before that is known."""
 
     def check() -> None:
@@ -218,7 +218,7 @@ def _check_state(problem: Any, state: Any) -> None:
         )
 
 
-def fingerprint(rows: Rows, targets: Sequence[Any], setting: Setting) -> str:
+def fingerprint(rows: Products, targets: Sequence[Any], setting: Setting) -> str:
     """Identifies data, labels and weights, at the cost of one product with X.
 
     Any change of an entry changes the product with a fixed vector, unless it drowns in rounding, and then the planes

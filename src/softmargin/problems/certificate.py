@@ -31,7 +31,7 @@ import numpy as np
 
 from softmargin.core.result import Certificate, Solution
 from softmargin.data.precise import combination, lengths_above, outputs, sharper_combination
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.linalg.rounding import SLACK, above, square_above
 from softmargin.problems.bracket import Bound, certificate, dual_below, is_coarse, losses, sharper_losses
 from softmargin.problems.feasible import balanced, clipped
@@ -49,7 +49,7 @@ class HingeJudge:
     `tol` is the relative gap that is to be proven: it says how exact the values need to be.
     """
 
-    rows: Rows
+    rows: Products
     target: HingeTarget | np.ndarray
     C: float
     intercept: Intercept = field(default_factory=Free)

@@ -19,9 +19,10 @@ from functools import cached_property
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Flat, Rows
+from softmargin.data.rows import Flat, Products, has_row_access
 from softmargin.problems import fixed_intercept, free_intercept
 from softmargin.problems.base import Hint, LineMinimum, Pattern, PlaneAlong
 from softmargin.problems.hinge_targets import HingeTarget, as_target
@@ -45,7 +46,7 @@ class Hinge:
     An array as target stands for the signed weights v = s * y of two classes.
     """
 
-    rows: Rows
+    rows: Products
     target: HingeTarget | np.ndarray
     C: float
     intercept: Intercept = field(default_factory=Free)
@@ -161,6 +162,11 @@ class Hinge:
         return Solution(w, b, self._target.dual(alpha))
 
     def rows_at(self, index: np.ndarray) -> tuple[Flat, np.ndarray]:
+        if not has_row_access(self.rows):
+            raise SoftmarginError(
+                f"{type(self.rows).__name__} offers products with X only: solvers that visit single rows, such as SGD "
+                "and Pegasos, need data in memory. Use OCAS or CPA."
+            )
         flat = self.rows.flat
         if not flat.fortran:
             return flat, index
