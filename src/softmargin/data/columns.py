@@ -34,7 +34,7 @@ VECTORS_HELD = 8
 # Weights of so many columns stay near in products row by row.
 COMMON_COLUMNS = 1 << 15
 # A root that the type of the values cannot hold is stored as up to so many entries, whose squares add up this exactly.
-MAX_PARTS, ROUNDING = 4, 1e-13
+MAX_PARTS, SQUARES_LEFT = 4, 1e-13
 # Sums of squares beyond these have lost digits, or will.
 SMALLEST, LARGEST = 1e-250, 1e250
 # Columns have a level: 64 without entries, 63 with one, and so on; above this count one level for each doubling.
@@ -244,12 +244,12 @@ def _roots(squares: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     n_parts = np.zeros(squares.size, dtype=np.int64)
     left = squares.copy()
     for part in parts:
-        is_open = left > ROUNDING * squares
+        is_open = left > SQUARES_LEFT * squares
         root = np.sqrt(np.where(is_open, left, 0.0))
         part[:] = _rounded_down(root, dtype)
         left -= part.astype(np.float64) ** 2
         n_parts += is_open
-    exact = (left <= ROUNDING * squares) & (squares >= SMALLEST) & (squares <= LARGEST)
+    exact = (left <= SQUARES_LEFT * squares) & (squares >= SMALLEST) & (squares <= LARGEST)
     return parts, np.where(exact, n_parts, 0)
 
 

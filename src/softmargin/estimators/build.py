@@ -13,7 +13,7 @@ from softmargin.core.errors import Abandoned, SoftmarginError
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
-from softmargin.core.stopping import Stop
+from softmargin.core.stopping import NEGLIGIBLE, Stop
 from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
 from softmargin.core.trace import Clock, Observer
 from softmargin.data.columns import Columns, Occupied
@@ -209,7 +209,9 @@ def _check_state(problem: Any, state: Any) -> None:
         good = (
             state.C > 0.0
             and np.abs(outputs - f).max(initial=0.0) <= STATE_SLACK * (1.0 + np.abs(f).max(initial=0.0))
-            and abs(value - state.primal) <= STATE_SLACK * max(value, at_zero) < math.inf
+            and abs(value - state.primal)
+            <= STATE_SLACK * max(abs(value), at_zero, NEGLIGIBLE * problem.scale)
+            < math.inf
         )
     if not good:
         raise SoftmarginError(

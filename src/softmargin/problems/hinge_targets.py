@@ -31,16 +31,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.stopping import NEGLIGIBLE
 from softmargin.data.rows import Products
 from softmargin.linalg.rounding import TINY, above, below, two_product, two_sum
 from softmargin.problems.bracket import Bound, Side
 from softmargin.problems.feasible import balanced, clipped, covering
 from softmargin.problems.intercepts import Intercept
 
-# The relative gap of a one-class problem is measured against at least this share of the objective at its start. `scale`
-# is multiplied by 1e-12 to become that floor (core/stopping.py).
+# The relative gap of a one-class problem is measured against at least this share of a typical size of the objective,
+# because the optimum may be zero.
 ONE_CLASS_SHARE = 1e-6
-NEGLIGIBLE_SHARE = 1e-12
 
 
 class HingeTarget(Protocol):
@@ -286,7 +286,7 @@ class OneClass(_OneHinge):
         much smaller, or zero.
         """
         size = 0.5 * self.nu * self.total * float(self.weights @ rows.sq_norms())
-        return (size or 1.0) * (ONE_CLASS_SHARE / NEGLIGIBLE_SHARE)
+        return (size or 1.0) * (ONE_CLASS_SHARE / NEGLIGIBLE)  # the stop rule multiplies by NEGLIGIBLE
 
     def sides(self, b: float, C: float) -> list[Side]:
         zeros = np.zeros(self.n_rows)
