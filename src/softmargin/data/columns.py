@@ -31,9 +31,10 @@ EMPTY_FACTOR = 4
 # Merging needs a copy of the values. Where that is as large as what the columns that go would take in so many float64
 # vectors, about as many as a fit may hold, it is worth its memory.
 VECTORS_HELD = 8
-# Weights of so many columns stay near in products row by row.
+# The weights of this many columns stay in a near cache in products row by row.
 COMMON_COLUMNS = 1 << 15
-# A root that the type of the values cannot hold is stored as up to so many entries, whose squares add up this exactly.
+# A root that the type of the values cannot hold is stored as up to MAX_PARTS entries. The part of the square that they
+# leave out is at most SQUARES_LEFT of it.
 MAX_PARTS, SQUARES_LEFT = 4, 1e-13
 # Sums of squares beyond these have lost digits, or will.
 SMALLEST, LARGEST = 1e-250, 1e250

@@ -17,13 +17,14 @@ import numpy as np
 
 from softmargin.core.threads import Workers
 
-# A block is small enough that an interrupt waits for milliseconds, large enough that calling it costs nothing; data of
-# a few such blocks are cut finer, so that the threads end together, unless waking a thread would take longer.
+# A block of BLOCK_VALUES is small enough that an interrupt waits for milliseconds, and large enough that calling it
+# costs nothing. Data of a few such blocks are cut into up to FINE_BLOCKS blocks of FINE_VALUES, so that the threads end
+# together. Data with fewer than FEW_VALUES stay one block: waking a thread would take longer than it saves.
 BLOCK_VALUES = 1 << 20
 FINE_VALUES = 1 << 18
 FEW_VALUES = 1 << 19
 FINE_BLOCKS = 32
-COUNTED_ROWS = 2048  # about so many tell how many rows a difference reads
+COUNTED_ROWS = 2048  # how many rows a difference reads is estimated from about this many rows
 BLOCK_COLUMNS = 1 << 16
 # Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
 MAX_PARTIAL_SUMS = 16
