@@ -19,11 +19,11 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution
+from softmargin.core.stopping import AT_BOUND
 from softmargin.data.precise import combination, lengths_above, outputs, sharper_combination
 from softmargin.data.rows import Products
 from softmargin.linalg.rounding import above, square_above
 from softmargin.problems.bracket import Bound, Side, certificate, dual_value, is_coarse, losses, sharper_losses
-from softmargin.problems.certificate import AT_BOUND
 from softmargin.problems.feasible import clipped, floored, last_digit, take_off
 
 # Less than this share of a side is taken off few of its variables; for more, all of them are scaled down.
