@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from softmargin.core.result import Solution, WeightStart
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
@@ -177,14 +177,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """The class of each row."""
         return labels_from_scores(self.decision_function(X), self.classes_)
 
-    def _model_starts(self, job: Job, work: Work, rows: Rows) -> list[WeightStart] | None:
+    def _model_starts(self, job: Job, work: Work, rows: Products) -> list[WeightStart] | None:
         same_classes = np.array_equal(getattr(self, "classes_", ()), job.known["classes_"])
         if not same_classes or self.coef_.shape != (len(job.titles), rows.n_cols):
             return None
         return [self._setting().start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
-def _attributes(rows: Rows, found: list[Solution | None]) -> dict[str, np.ndarray]:
+def _attributes(rows: Products, found: list[Solution | None]) -> dict[str, np.ndarray]:
     """Of sub-problems without a solution as yet all is zero."""
     nothing = Solution(np.zeros(rows.n_cols), 0.0, np.zeros(rows.n_rows))
     solutions = [solution or nothing for solution in found]
@@ -196,7 +196,7 @@ def _attributes(rows: Rows, found: list[Solution | None]) -> dict[str, np.ndarra
     }
 
 
-def _solutions(model: LinearSVC, rows: Rows) -> list[Solution]:
+def _solutions(model: LinearSVC, rows: Products) -> list[Solution]:
     """The inverse of `_attributes`; models of other libraries have no dual vectors."""
     coef = np.atleast_2d(model.coef_)
     dual = getattr(model, "dual_", None)

@@ -9,7 +9,7 @@ import numpy as np
 from softmargin.core.result import Certificate
 from softmargin.core.stopping import NEGLIGIBLE
 from softmargin.data.precise import Outputs, sharper_outputs
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.linalg.rounding import SLACK, TINY, UNIT, above, below, gamma, two_sum
 from softmargin.problems.breakpoints import row_blocks
 
@@ -114,7 +114,7 @@ def _slack(at: Outputs, side: Side) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sharper_losses(
-    rows: Rows, w: np.ndarray, lengths: np.ndarray, sides: list[Side], found: Outputs, near: np.ndarray
+    rows: Products, w: np.ndarray, lengths: np.ndarray, sides: list[Side], found: Outputs, near: np.ndarray
 ) -> Bound:
     """The losses of a linear model once more, with more digits for the rows that matter."""
     index = np.flatnonzero(near)

@@ -33,7 +33,7 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.problems.base import LineMinimum, Pattern, PlaneAlong
 from softmargin.problems.bracketing import Probe, search
 from softmargin.problems.breakpoints import row_blocks, sampled, zero
@@ -71,7 +71,7 @@ class OrdinalSolution(Solution):
 class Ordinal:
     """The problem of a linear model with thresholds. `ranks` (int64) count from 0, and each has some weight."""
 
-    rows: Rows
+    rows: Products
     ranks: np.ndarray
     weights: np.ndarray
     C: float

@@ -29,7 +29,7 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import PlaneSolution
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.linalg.counting import Pairs
 from softmargin.problems.base import LineMinimum, Pattern, PlaneAlong, is_wide
 from softmargin.problems.bracketing import Probe, search
@@ -62,7 +62,7 @@ class Known:
 class Ranking:
     """The problem of a ranking SVM over the pairs of rows; `average` says whether C multiplies their mean or sum."""
 
-    rows: Rows
+    rows: Products
     pairs: Pairs
     C: float
     average: bool = True

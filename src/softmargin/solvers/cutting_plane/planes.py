@@ -27,7 +27,7 @@ FIRST_CAPACITY = 64
 # differences, so that rounding errors do not pile up.
 CHANGED_SHARE = 0.5
 MAX_DIFFERENCES = 50
-COUNTED_ROWS = 2048  # at least: the share is judged from every so manieth row
+COUNTED_ROWS = 2048  # changes are counted on every (1 + n // COUNTED_ROWS)-th row
 
 
 @dataclass(frozen=True)
