@@ -3,53 +3,57 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from softmargin.tasks.records import TASKS
+from softmargin.tasks.solvers import SOLVERS
+
 __version__ = "0.1.0.dev0"
 
-if TYPE_CHECKING:
-    from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
-    from softmargin.core.result import Certificate
-    from softmargin.core.status import Status
-    from softmargin.estimators.c_path import c_path
-    from softmargin.estimators.certify import certify
-    from softmargin.estimators.linear_svc import LinearSVC
-    from softmargin.estimators.ordinal_svc import OrdinalSVC
-    from softmargin.estimators.persistence import load
-    from softmargin.estimators.plain_state import SKOPS_TRUSTED_TYPES
-    from softmargin.estimators.rank_svm import RankSVM
-    from softmargin.estimators.svc import SVC
-    from softmargin.estimators.warnings import ConvergenceWarning
-    from softmargin.io.svmlight import load_svmlight
-    from softmargin.report.convergence import ConvergenceDisplay
-    from softmargin.report.margins import MarginDisplay
-    from softmargin.report.ranking import RankingDisplay
-    from softmargin.solvers.active_set.active_set import ActiveSet
-    from softmargin.solvers.cutting_plane.cpa import CPA
-    from softmargin.solvers.cutting_plane.ocas import OCAS
-    from softmargin.solvers.interior.ipm import IPM
-    from softmargin.solvers.smo.block import BlockSMO
-    from softmargin.solvers.smo.smo import SMO
-    from softmargin.solvers.subgradient.pegasos import Pegasos
-    from softmargin.solvers.subgradient.sgd import SGD
+if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and solvers
+    from softmargin.core.errors import (
+        DataFormatError as DataFormatError,
+    )
+    from softmargin.core.errors import (
+        ModelFileError as ModelFileError,
+    )
+    from softmargin.core.errors import (
+        SoftmarginError as SoftmarginError,
+    )
+    from softmargin.core.result import Certificate as Certificate
+    from softmargin.core.status import Status as Status
+    from softmargin.estimators.c_path import c_path as c_path
+    from softmargin.estimators.certify import certify as certify
+    from softmargin.estimators.linear_one_class_svm import LinearOneClassSVM as LinearOneClassSVM
+    from softmargin.estimators.linear_svc import LinearSVC as LinearSVC
+    from softmargin.estimators.linear_svr import LinearSVR as LinearSVR
+    from softmargin.estimators.one_class_svm import OneClassSVM as OneClassSVM
+    from softmargin.estimators.ordinal_svc import OrdinalSVC as OrdinalSVC
+    from softmargin.estimators.persistence import load as load
+    from softmargin.estimators.rank_svm import RankSVM as RankSVM
+    from softmargin.estimators.svc import SVC as SVC
+    from softmargin.estimators.svr import SVR as SVR
+    from softmargin.estimators.warnings import ConvergenceWarning as ConvergenceWarning
+    from softmargin.io.svmlight import load_svmlight as load_svmlight
+    from softmargin.report.convergence import ConvergenceDisplay as ConvergenceDisplay
+    from softmargin.report.margins import MarginDisplay as MarginDisplay
+    from softmargin.report.ranking import RankingDisplay as RankingDisplay
+    from softmargin.solvers.active_set.active_set import ActiveSet as ActiveSet
+    from softmargin.solvers.cutting_plane.cpa import CPA as CPA
+    from softmargin.solvers.cutting_plane.ocas import OCAS as OCAS
+    from softmargin.solvers.interior.ipm import IPM as IPM
+    from softmargin.solvers.smo.block import BlockSMO as BlockSMO
+    from softmargin.solvers.smo.smo import SMO as SMO
+    from softmargin.solvers.subgradient.pegasos import Pegasos as Pegasos
+    from softmargin.solvers.subgradient.sgd import SGD as SGD
+    from softmargin.tasks.records import SKOPS_TRUSTED_TYPES as SKOPS_TRUSTED_TYPES
 
 # Each public name and the module it is loaded from at its first use: `import softmargin` itself stays light.
 _HOME = {
-    "LinearSVC": "softmargin.estimators.linear_svc",
-    "SVC": "softmargin.estimators.svc",
-    "RankSVM": "softmargin.estimators.rank_svm",
-    "OrdinalSVC": "softmargin.estimators.ordinal_svc",
+    **{entry.name: entry.home.module for entry in (*TASKS, *SOLVERS)},
     "certify": "softmargin.estimators.certify",
     "c_path": "softmargin.estimators.c_path",
     "load": "softmargin.estimators.persistence",
     "load_svmlight": "softmargin.io.svmlight",
-    "SKOPS_TRUSTED_TYPES": "softmargin.estimators.plain_state",
-    "OCAS": "softmargin.solvers.cutting_plane.ocas",
-    "CPA": "softmargin.solvers.cutting_plane.cpa",
-    "Pegasos": "softmargin.solvers.subgradient.pegasos",
-    "SGD": "softmargin.solvers.subgradient.sgd",
-    "BlockSMO": "softmargin.solvers.smo.block",
-    "SMO": "softmargin.solvers.smo.smo",
-    "ActiveSet": "softmargin.solvers.active_set.active_set",
-    "IPM": "softmargin.solvers.interior.ipm",
+    "SKOPS_TRUSTED_TYPES": "softmargin.tasks.records",
     "ConvergenceDisplay": "softmargin.report.convergence",
     "MarginDisplay": "softmargin.report.margins",
     "RankingDisplay": "softmargin.report.ranking",
@@ -62,23 +66,13 @@ _HOME = {
 }
 
 __all__ = [
-    "LinearSVC",
-    "SVC",
-    "RankSVM",
-    "OrdinalSVC",
+    *(task.name for task in TASKS),
     "certify",
     "c_path",
     "load",
     "load_svmlight",
     "SKOPS_TRUSTED_TYPES",
-    "OCAS",
-    "CPA",
-    "Pegasos",
-    "SGD",
-    "BlockSMO",
-    "SMO",
-    "ActiveSet",
-    "IPM",
+    *(solver.name for solver in SOLVERS),
     "ConvergenceDisplay",
     "MarginDisplay",
     "RankingDisplay",

@@ -53,7 +53,15 @@ def test_info_tells_what_is_in_the_file(run, cancer, tmp_path):
     model = tmp_path / "m"
     run("train", cancer, model, "--class-weight", "balanced", "--quiet")
     text = run("info", model).stdout
-    for words in ("LinearSVC", "class weight   balanced", "ocas (auto", "-1 1", "relative gap", "OPTIMAL", "versions"):
+    for words in (
+        "LinearSVC",
+        "class weight       balanced",
+        "ocas (auto",
+        "-1 1",
+        "relative gap",
+        "OPTIMAL",
+        "versions",
+    ):
         assert words in text
     described = json.loads(run("info", model, "--json").stdout)
     assert described["bytes"] == model.stat().st_size

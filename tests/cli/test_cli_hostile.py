@@ -44,7 +44,7 @@ def test_weights_of_classes_by_number_are_shown(run, tmp_path):
 
 @pytest.mark.parametrize("task", ["rank", "classify"])
 def test_a_line_without_end_is_refused_in_bounded_memory(run, tmp_path, monkeypatch, task):
-    monkeypatch.setattr(svmlight, "_LINE_BYTES", 2**22)
+    monkeypatch.setattr(svmlight, "LINE_BYTES", 2**22)
     asked = []
     whole_reads = svmlight.text_blocks
 

@@ -243,8 +243,8 @@ def test_options_that_do_not_go_together(run, ranks, tmp_path, arguments, words)
         ("1 qid:1 1:2\n0 qid:1 1:3\n0 1:4\n", "d:3:2: the line has no qid"),
         ("1 1:2\n# qid:7\n0 qid:1 1:3\n", "d: some rows have a qid and others have none"),
         ("1 qid:1 1:2\n0 qid:x 1:3\n", "d:2:7: the qid 'x' is not an integer"),
-        ("1 qid:1 1:2\n1 qid:1 1:3\n", "all y are 1"),
-        ("1 qid:1 1:2\n0 qid:2 1:3\n", "no pair of rows with different y in any query"),
+        ("1 qid:1 1:2\n1 qid:1 1:3\n", "all targets are 1"),
+        ("1 qid:1 1:2\n0 qid:2 1:3\n", "no pair of rows with different targets in any query"),
     ],
 )
 def test_bad_queries_are_told_in_one_sentence(run, tmp_path, text, words):
@@ -255,7 +255,7 @@ def test_bad_queries_are_told_in_one_sentence(run, tmp_path, text, words):
     assert error.startswith("softmargin: ")
     assert "Traceback" not in error
     assert not (tmp_path / "m").exists()
-    if "qid:x" not in text and "all y" not in words:
+    if "qid:x" not in text and "all targets" not in words:
         run("train", data, tmp_path / "m", "--task", "rank", "--no-qid", "-q")
 
 

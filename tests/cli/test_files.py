@@ -4,8 +4,10 @@ import gzip
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +170,40 @@ class TestStandardStreams:
         assert done.returncode == 1
         assert "the standard input:1:1: the label 'y' is not a number" in done.stderr
 
+    @pytest.mark.parametrize("command", [["info", "-"], ["predict", "-", "rows.svm"]])
+    def test_an_endless_input_that_is_no_model_is_refused_at_once(self, start, command):
+        with Path("/dev/zero").open("rb") as zeros:
+            told = start(*command, stdin=zeros).communicate(timeout=60)[1].decode()
+        assert told == "softmargin: the standard input: this is no model file, as its first bytes show.\n"
+
+    def test_an_endless_first_line_is_given_up(self, start, model):
+        prelude = "from softmargin.io import svmlight; svmlight.LINE_BYTES = 2**22; "
+        with Path("/dev/zero").open("rb") as zeros:
+            child = start("predict", model, "-", prelude=prelude, stdin=zeros)
+            told = child.communicate(timeout=60)[1].decode()
+        assert told.startswith("softmargin: the standard input: the first line is longer than 4194304 bytes.")
+
+    def test_a_copy_of_the_input_that_does_not_fit_on_the_disk_is_told(self, start, model, tmp_path):
+        limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20)); "
+        limit += "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        (tmp_path / "long.svm").write_bytes(b"1 1:1\n" * 2**19)
+        with (tmp_path / "long.svm").open("rb") as rows:
+            told = start("predict", model, "-", prelude=limit, stdin=rows).communicate(timeout=60)[1].decode()
+        assert told.startswith("softmargin: the standard input could not be copied to ")
+        assert "TMPDIR" in told
+
+    def test_a_signal_leaves_no_copy_of_the_input_behind(self, start, model, tmp_path):
+        temporary = tmp_path / "temporary"
+        temporary.mkdir()
+        child = start("predict", model, "-", stdin=subprocess.PIPE, env=os.environ | {"TMPDIR": str(temporary)})
+        child.stdin.write(b"1 1:1\n")
+        child.stdin.flush()
+        while not list(temporary.glob("softmargin-*/input")):
+            time.sleep(0.01)
+        child.send_signal(signal.SIGTERM)
+        assert b"interrupted" in child.communicate(timeout=60)[1]
+        assert not list(temporary.iterdir())
+
     @pytest.mark.parametrize("out", ["-", "/dev/stdout"])
     def test_models_and_predictions_may_go_to_the_standard_output(self, start, cancer, model, tmp_path, out):
         done = start("train", cancer, out)
@@ -195,6 +231,29 @@ class TestStandardStreams:
         reader = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE)
         run("predict", model, cancer, tmp_path / "pipe")
         assert len(reader.communicate(timeout=30)[0].splitlines()) == 569
+
+    @pytest.mark.parametrize("command", ["train", "predict"])
+    def test_a_full_disk_is_told_with_the_name_of_the_file(self, run, cancer, model, command):
+        arguments = (cancer, "/dev/full", "-q") if command == "train" else (model, cancer, "/dev/full")
+        told = run(command, *arguments, code=1).stderr
+        assert told == "softmargin: /dev/full could not be written: No space left on device.\n"
+
+    def test_open_files_by_number_are_written_to_and_not_replaced(self, start, cancer, model, tmp_path):
+        """`>(gzip)` of a shell is such a name; /dev/stderr may be a file that others go on writing to."""
+        reader, writer = os.pipe()
+        start("predict", model, cancer, f"/dev/fd/{writer}", pass_fds=[writer]).communicate()
+        os.close(writer)
+        with open(reader, encoding="utf-8") as pipe:
+            predictions = pipe.read()
+        assert len(predictions.splitlines()) == 569
+        log = tmp_path / "log"
+        with log.open("w") as file:
+            file.write("begin\n")
+            file.flush()
+            start("predict", model, cancer, "/dev/stderr", stderr=file).communicate()
+            file.write("end\n")
+        assert log.read_text().startswith("begin\n" + predictions)
+        assert log.read_text().endswith("end\n")
 
     def test_what_cannot_be_described_on_the_same_stream(self, run, cancer, model, tmp_path):
         assert "--json" in run("train", cancer, "-", "--json", code=2).stderr

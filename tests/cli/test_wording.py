@@ -99,7 +99,9 @@ class TestCertify:
         run("train", cancer, tmp_path / "m", "--kernel", "rbf", "-q")
         lines = cancer.read_text().splitlines(keepends=True)
         (tmp_path / "other").write_text("".join(lines[200:] + lines[:200]))
-        assert "in the same order" in run("certify", tmp_path / "m", tmp_path / "other", code=1).stderr
+        told = run("certify", tmp_path / "m", tmp_path / "other", code=1).stderr
+        assert "not the rows that DATA has in their places" in told
+        assert "in the same order" in told
 
 
 def test_swapped_arguments_are_noticed(run, cancer, tmp_path):
@@ -124,7 +126,29 @@ def test_a_column_too_many_may_be_the_label(run, tmp_path):
 
 def test_real_numbers_are_no_classes(run, tmp_path):
     (tmp_path / "d").write_text("0.5 1:1\n2.25 1:2\n-1.125 1:3\n")
-    assert "--task rank" in run("train", tmp_path / "d", tmp_path / "m", code=1).stderr
+    told = run("train", tmp_path / "d", tmp_path / "m", code=1).stderr
+    assert "the labels, such as 0.5, are real numbers, not classes: learn their order with --task rank." in told
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "words"),
+    [
+        ("1 1:1\n1 1:2\n", [], "softmargin: DATA holds one class only (1): "),
+        ("1 1:1\n1 1:2\n", ["--task", "rank", "-q"], "softmargin: all targets are 1: "),
+        ("1 1:1\n-1 1:1e200\n", ["--kernel", "rbf"], "--gamma scale needs the variance of the features, "),
+    ],
+)
+def test_rows_are_data_and_labels_are_not_y(run, tmp_path, text, arguments, words):
+    (tmp_path / "d").write_text(text)
+    assert words in run("train", tmp_path / "d", tmp_path / "m", *arguments, code=1).stderr
+
+
+def test_svmlight_text_under_the_name_of_a_table_is_told(run, cancer, tmp_path):
+    cancer.rename(tmp_path / "d.csv")
+    told = run("train", tmp_path / "d.csv", tmp_path / "m", code=1).stderr
+    assert "is svmlight text: give the file another ending" in told
+    (tmp_path / "d.csv").write_text(f"{'name' * 50},label\nword,1\nword,2\n")
+    assert len(run("train", tmp_path / "d.csv", tmp_path / "m", code=1).stderr) < len(str(tmp_path)) + 250
 
 
 def test_seconds_are_those_on_the_wall(run, tmp_path):

@@ -14,6 +14,7 @@ from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import RBF, Linear
 from softmargin.kernels.matrix import DirectRows
 from softmargin.problems.kernel_certificate import KernelJudge
+from softmargin.problems.row_loss import RowLoss
 
 _spec = importlib.util.spec_from_file_location("catalogue", Path(__file__).with_name("catalogue.py"))
 _module = importlib.util.module_from_spec(_spec)
@@ -37,7 +38,9 @@ def judged(model, case, kernel):
     alpha = np.zeros(len(case.y))
     alpha[model.support_] = np.abs(model.dual_coef_[0])
     store = CachedRows(DirectRows(as_rows(case.X), kernel), 1e9)
-    return KernelJudge(store, case.v, model.C)(Solution(np.empty(0), float(model.intercept_[0]), alpha))
+    return KernelJudge(store, RowLoss.classification(case.v, model.C))(
+        Solution(np.empty(0), float(model.intercept_[0]), alpha)
+    )
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])

@@ -7,11 +7,11 @@ from softmargin import CPA, OCAS, SGD
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
-from softmargin.core.threads import Cancel, Workers
+from softmargin.core.threads import Workers
 from softmargin.data.columns import Columns, Occupied
 from softmargin.data.convert import as_products, as_rows
 from softmargin.data.rows import Products, has_row_access
-from softmargin.estimators.build import solve_all
+from softmargin.estimators.linear_work import LinearWork
 from softmargin.estimators.settings import LinearSetting
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
@@ -94,10 +94,13 @@ def test_linear_fits_need_products_only(in_memory, solver, target):
 
 
 def test_the_path_of_the_estimators_needs_products_only():
-    [result] = solve_all(OCAS(), LinearSetting(1.0, Free()), Far(X), [V], Stop(tol=1e-6), 1, cancel=Cancel())
+    setting, stop = LinearSetting(1.0, Free()), Stop(tol=1e-6)
+    work = LinearWork(OCAS(), setting, Far(X), [V], stop, 1)
+    [result] = work.solve()
     assert result.status is Status.OPTIMAL
+    assert work.fingerprint() == LinearWork(OCAS(), setting, Far(X), [V], stop, 1).fingerprint()
     with pytest.raises(SoftmarginError, match="Use OCAS or CPA"):
-        solve_all(SGD(seed=0), LinearSetting(1.0, Free()), Far(X), [V], Stop(tol=1e-6), 1)
+        LinearWork(SGD(seed=0), setting, Far(X), [V], stop, 1).solve()
 
 
 def test_more_digits_come_from_blocks_in_memory():

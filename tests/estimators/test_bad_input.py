@@ -52,7 +52,7 @@ def with_value(value):
         ({"n_jobs": 1.5}, r"n_jobs=1\.5 is not a number of threads"),
         ({"n_jobs": "all"}, r"n_jobs='all' is not a number of threads"),
         ({"max_iter": 0}, r"max_iter=0 must be a positive integer or None"),
-        ({"max_iter": -1}, r"max_iter=-1 must be a positive integer or None"),
+        ({"max_iter": -2}, r"max_iter=-2 must be a positive integer or None"),
         ({"max_iter": 2.5}, r"max_iter=2\.5 must be a positive integer or None"),
         ({"max_seconds": 0}, r"max_seconds=0 must be a positive number or None"),
         ({"max_seconds": -2.0}, r"max_seconds=-2\.0 must be a positive number or None"),

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 
-from softmargin import CPA, OCAS, ConvergenceWarning, LinearSVC, Status, certify
+from softmargin import CPA, OCAS, SVC, ConvergenceWarning, LinearSVC, Status, certify
 
 
 def fit_quietly(model, X, y, sample_weight=None):
@@ -453,6 +453,7 @@ class TestCopies:
             "tol": 1e-4,
             "fit_intercept": False,
             "intercept": "free",
+            "intercept_scaling": 1.0,
             "class_weight": "balanced",
             "max_iter": 7,
             "max_seconds": 3.0,
@@ -483,3 +484,15 @@ class TestCopies:
         assert LinearSVC(0.25).C == 0.25
         with pytest.raises(TypeError, match="positional argument"):
             LinearSVC(1.0, "ocas")
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC(n_jobs=4), SVC(n_jobs=4)], ids=["one against the rest", "pairs"])
+def test_seconds_are_those_on_the_wall_also_of_classes_side_by_side(estimator):
+    """The classes' own seconds were added up, and what was compiled meanwhile counted once for each of them."""
+    X = np.random.default_rng(0).standard_normal((1000, 20))
+    began = time.perf_counter()
+    estimator.fit(X, np.argmax(X[:, :6], axis=1))
+    passed = time.perf_counter() - began
+    longest = max(trace[-1].seconds for trace in estimator.trace_)
+    assert longest <= estimator.seconds_["total"] <= passed
+    assert estimator.seconds_["compile"] <= estimator.seconds_["total"]

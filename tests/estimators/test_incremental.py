@@ -523,6 +523,22 @@ class TestKeeping:
         with pytest.raises(SoftmarginError, match="not complete"):
             load(tmp_path / "bad")
 
+    def test_kept_rows_that_overflow_are_refused(self, binary, tmp_path):
+        """Forgetting one of them did not end."""
+        from dataclasses import replace
+
+        from softmargin.io.model_file import read_model, write_model
+
+        X, y = binary
+        SVC(solver="active_set").fit(X, y).save(tmp_path / "m", include_training_state=True)
+        record = read_model(tmp_path / "m")
+        rows = record.arrays["training.X"].copy()
+        rows[7, 1] = -1e308
+        write_model(tmp_path / "m", replace(record, arrays=record.arrays | {"training.X": rows}))
+        for change in (lambda model: model.forget([0, 1]), lambda model: model.partial_fit(X[:3], y[:3])):
+            with pytest.raises(SoftmarginError, match="overflow on these rows"):
+                change(load(tmp_path / "m"))
+
     def test_a_pickle_has_no_live_state(self, binary):
         X, y = binary
         model = SVC(gamma=0.1).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
@@ -569,6 +585,16 @@ class TestBadInput:
         model.set_params(gamma=0.2)
         with pytest.raises(SoftmarginError, match=r"gamma=0\.2"):
             model.partial_fit(X[:1], y[:1])
+
+    @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly"])
+    def test_of_rows_that_overflow(self, binary, kernel):
+        """The linear kernel ended in a ZeroDivisionError."""
+        X, y = binary
+        model = SVC(kernel=kernel, solver="active_set").fit(X, y)
+        before = model.dual_coef_.copy()
+        with pytest.raises(SoftmarginError, match="overflow on these rows: scale the features"):
+            model.partial_fit(np.full((1, X.shape[1]), 1e308), y[:1])
+        np.testing.assert_array_equal(model.dual_coef_, before)
 
     def test_of_the_first_call(self, binary):
         X, y = binary
@@ -627,5 +653,23 @@ class TestBadInput:
             model.forget([0, 1])
         reference = SVC(2.0, gamma=0.1, solver="active_set").fit(X[2:], y[2:])
         assert model.certificate_.primal == pytest.approx(reference.certificate_.primal, rel=1e-5)
-        with pytest.warns(UserWarning, match="BlockSMO"), pytest.raises(SoftmarginError, match="too many"):
+        with pytest.raises(SoftmarginError, match="too many"):
             model.leave_one_out()
+
+
+class TestKernelValuesThatOverflow:
+    """They are refused with a sentence also where no fit has checked the kernel: after loading, and in new rows."""
+
+    def test_in_a_model_whose_kernel_was_changed(self):
+        X = np.arange(12.0).reshape(6, 2)
+        model = SVC(kernel="poly", solver="active_set").fit(X, [0, 1] * 3).set_params(coef0=1e150)
+        with pytest.raises(SoftmarginError, match="values of the kernel 'poly' overflow"):
+            model.partial_fit(X[:2], [0, 1])
+
+    def test_in_new_rows(self):
+        X = np.arange(12.0).reshape(6, 2)
+        model = SVC(gamma=1.0, solver="active_set").fit(X, [0, 1] * 3)
+        before = model.predict(X)
+        with pytest.raises(SoftmarginError, match="values of the kernel 'rbf' overflow"):
+            model.partial_fit([[1e200, 0.0]], [1])
+        assert np.array_equal(model.predict(X), before)

@@ -24,9 +24,10 @@ from softmargin.estimators.scoring import labels_from_scores, linear_scores
 from softmargin.estimators.svc import SVC
 from softmargin.io import model_file
 from softmargin.io.model_file import read_model, write_model
-from softmargin.io.record import TRACE, ModelRecord
+from softmargin.io.record import ModelRecord
 from softmargin.solvers.smo.block import BlockSMO
 from softmargin.solvers.smo.smo import SMO
+from softmargin.tasks.layouts import TRACE
 
 ARRAYS = ("coef_", "intercept_", "classes_", "dual_", "feature_names_in_")
 VALUES = ("certificate_", "certificates_", "status_", "n_iter_", "seconds_", "n_features_in_")

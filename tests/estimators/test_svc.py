@@ -15,10 +15,11 @@ from sklearn.svm import SVC as LibSVM
 
 from softmargin import SVC, BlockSMO, LinearSVC, SoftmarginError, Status
 from softmargin.core.result import Solution
-from softmargin.estimators import build_kernel, kernel_scoring
+from softmargin.estimators import kernel_scoring, kernel_work
 from softmargin.estimators.kernel_scoring import one_against_one, pair_coefficients
 from softmargin.kernels.cached import WholeMatrix
 from softmargin.problems.kernel_certificate import KernelJudge
+from softmargin.problems.row_loss import RowLoss
 
 IRIS = load_iris(return_X_y=True)
 DIGITS = load_digits()
@@ -416,7 +417,7 @@ class TestCertificates:
         parameters |= {"coef0": 1.0, "degree": 3} if kernel == "poly" else {}
         K = pairwise_kernels(X, metric=kernel, **parameters)
         signs = np.where(y == 1, 1.0, -1.0)
-        again = KernelJudge(WholeMatrix(K, 1e9), signs, C)
+        again = KernelJudge(WholeMatrix(K, 1e9), RowLoss.classification(signs, C))
 
         def judged(fitted):
             alpha = np.zeros(len(y))
@@ -443,7 +444,9 @@ class TestCertificates:
         assert model.certificate_.primal >= exact.certificate_.dual
         alpha = np.zeros(len(y))
         alpha[model.support_] = np.abs(model.dual_coef_[0])
-        judge = KernelJudge(WholeMatrix(rbf_kernel(X, gamma=0.3), 1e9), np.where(y == 1, 1.0, -1.0), 1.0)
+        judge = KernelJudge(
+            WholeMatrix(rbf_kernel(X, gamma=0.3), 1e9), RowLoss.classification(np.where(y == 1, 1.0, -1.0), 1.0)
+        )
         assert judge(Solution(np.empty(0), float(model.intercept_[0]), alpha)).relative_gap <= 1e-3
 
     @pytest.mark.parametrize("stopping", ["gap", "kkt"])
@@ -525,16 +528,16 @@ class TestCosts:
 
     def test_the_default_cache_is_a_share_of_what_is_free(self, two_rings, monkeypatch):
         X, y = two_rings
-        monkeypatch.setattr(build_kernel, "free_bytes", lambda: 4 * 5 * len(y) * 8)
+        monkeypatch.setattr(kernel_work, "free_bytes", lambda: 4 * 5 * len(y) * 8)
         model = SVC().fit(X, y)
         assert model.counts_["misses"] > len(y)  # five rows only
-        monkeypatch.setattr(build_kernel, "free_bytes", lambda: 0)
+        monkeypatch.setattr(kernel_work, "free_bytes", lambda: 0)
         assert SVC().fit(X, y).certificate_.relative_gap <= 1e-3  # two rows are always taken
 
 
 def test_a_large_linear_problem_is_pointed_to_the_linear_solver(two_rings, monkeypatch):
     X, y = two_rings
-    monkeypatch.setattr("softmargin.estimators.svc._MANY_ROWS", len(y))
+    monkeypatch.setattr("softmargin.estimators.kernel_base._MANY_ROWS", len(y))
     with pytest.warns(UserWarning, match="softmargin.LinearSVC minimises the same objective") as caught:
         SVC(kernel="linear").fit(X, y)
     assert caught[0].filename == __file__

@@ -170,7 +170,7 @@ class TestBadInput:
         rng = np.random.default_rng(1)
         X = rng.standard_normal((60, 3))
         K = X @ X.T - 2.0 * np.eye(60)
-        monkeypatch.setattr("softmargin.estimators.build_kernel.KernelSetting.looks_convex", lambda *_: True)
+        monkeypatch.setattr("softmargin.estimators.kernel_work.KernelSetting.looks_convex", lambda *_: True)
         with pytest.raises(SoftmarginError, match="not positive semi-definite"):
             SVC(1e3, kernel="precomputed", solver="active_set").fit(K, np.arange(60) % 2)
 

@@ -42,8 +42,10 @@ def float_arrays(record):
     return [name for name, array in state.items() if array.dtype == float and array.size]
 
 
-def goes_on(path, X, y):
-    model = load(path).set_params(warm_start=True, max_iter=6)
+def goes_on(path, X, y, factor=1.0):
+    """Goes on at a C that is larger by this factor."""
+    model = load(path)
+    model.set_params(warm_start=True, max_iter=6, C=factor * model.C)
     model.fit(X, y)
     return model
 
@@ -65,8 +67,9 @@ def test_a_state_that_is_not_finite_is_refused(stopped, number):
             load(path)
 
 
+@pytest.mark.parametrize("factor", [1.0, 1e5])
 @pytest.mark.parametrize("number", [1e308, -1e308, 1e160])
-def test_huge_numbers_end_in_our_error_or_in_a_finite_model(stopped, number):
+def test_huge_numbers_end_in_our_error_or_in_a_finite_model(stopped, number, factor):
     path, X, y = stopped
     record = read_model(path)
     n_refused = 0
@@ -75,13 +78,30 @@ def test_huge_numbers_end_in_our_error_or_in_a_finite_model(stopped, number):
         array.flat[0] = number
         write_model(path, type(record)(record.kind, record.params, record.values, record.arrays | {name: array}))
         try:
-            model = goes_on(path, X, y)
+            model = goes_on(path, X, y, factor)
         except SoftmarginError:
             n_refused += 1
             continue
         for part in ("coef_", "intercept_", "dual_coef_"):
             assert np.isfinite(getattr(model, part, 0.0)).all(), name
     assert n_refused > 0
+
+
+@pytest.mark.parametrize("number", [-1e308, -1e150, -1e20, -1.0, 1e20, 1e150])
+def test_planes_that_contradict_each_other_end_in_our_error_or_in_a_finite_model(stopped, number):
+    """The inner products of planes are a positive semi-definite matrix, unless somebody changed the file."""
+    path, X, y = stopped
+    record = read_model(path)
+    for name in ("state.0.planes.gram", "state.0.planes.vectors"):
+        for k in range(min(12, record.arrays[name].size) if name in record.arrays else 0):
+            array = record.arrays[name].copy()
+            array.flat[k] = number
+            write_model(path, type(record)(record.kind, record.params, record.values, record.arrays | {name: array}))
+            try:
+                model = goes_on(path, X, y)
+            except SoftmarginError:
+                continue
+            assert np.isfinite(model.coef_).all(), (name, k)
 
 
 @pytest.mark.parametrize("number", [-1, 2**60])

@@ -37,7 +37,8 @@ def reading(**limits):
     """Other limits of the reader for a while, such as `small_bytes`, which chooses the parser."""
     changes = ExitStack()
     for name, value in limits.items():
-        changes.enter_context(patch.object(svmlight, f"_{name.upper()}", value))
+        constant = name.upper() if hasattr(svmlight, name.upper()) else f"_{name.upper()}"
+        changes.enter_context(patch.object(svmlight, constant, value))
     return changes
 
 

@@ -1,5 +1,6 @@
 """Data files: each format gives the same table, and a file that lies ends in DataFormatError without being believed."""
 
+import bz2
 import io
 import sys
 import tracemalloc
@@ -367,6 +368,20 @@ def test_two_columns_of_one_name(tmp_path):
     (tmp_path / "x.csv").write_text("a,b,a\n1,2,3\n")
     with pytest.raises(DataFormatError, match="two columns called 'a'"):
         load_table(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize(
+    "header", ["," * 100_000, "a" * (5 << 20), "a," + "b" * 200_000], ids=["empty", "long", "wide"]
+)
+def test_a_header_of_compressed_commas_is_refused_before_memory_is_taken_for_its_columns(tmp_path, header):
+    (tmp_path / "x.csv.bz2").write_bytes(bz2.compress(f"{header}\n1,2\n".encode()))
+    with pytest.raises(DataFormatError, match=r"two columns called ''|more than 4 MiB|cannot be read: field larger"):
+        load_table(tmp_path / "x.csv.bz2")
+
+
+def test_a_header_may_have_quotes_and_windows_line_ends(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b'"a, b",c,y\r\n1,2,0\r\n3,4,1\r\n')
+    assert load_table(tmp_path / "x.csv").feature_names == ("a, b", "c")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from softmargin.problems.feasible import balanced, clipped
@@ -12,6 +12,7 @@ NUMBERS = st.one_of(st.floats(0.0, 1.0), st.floats(0.0, 1e300), st.floats(0.0, 1
 
 
 @given(st.lists(st.tuples(NUMBERS, st.booleans()), min_size=1, max_size=30))
+@example([(8.926843387992523e-291, True), (7.676354637141779e-291, True), (6.721049384789344e33, False)])
 def test_both_classes_have_exactly_the_same_sum(rows):
     alpha, positive = (np.array(column) for column in zip(*rows, strict=True))
     found = balanced(alpha, positive)

@@ -11,6 +11,7 @@ from softmargin.kernels.growing import GrowingMatrix, GrowingStore
 from softmargin.problems.certificate import feasible
 from softmargin.problems.growing_judge import GrowingJudge
 from softmargin.problems.kernel_certificate import KernelJudge
+from softmargin.problems.row_loss import RowLoss
 
 
 def test_the_same_as_summed_anew():
@@ -30,7 +31,7 @@ def test_the_same_as_summed_anew():
 
     store.products = products
     for n in range(40, 160):
-        plain = KernelJudge(store, v[:n], 1.0)
+        plain = KernelJudge(store, RowLoss.classification(v[:n], 1.0))
         if n % 3 == 0:  # some change in balance, some do not
             alpha = alpha.copy()
             i, j = rng.choice(np.flatnonzero(v[:n] > 0), 2, replace=False)
@@ -56,7 +57,7 @@ def test_a_lie_is_found():
     rng = np.random.default_rng(1)
     X, v = rng.standard_normal((30, 3)), np.repeat([1.0, -1.0], 15)
     store = GrowingStore(GrowingMatrix(as_rows(X), RBF(0.3), Workers(1)), lambda n: 8.0 * n * n, Workers(1))
-    plain, judge = KernelJudge(store, v, 1.0), GrowingJudge()
+    plain, judge = KernelJudge(store, RowLoss.classification(v, 1.0)), GrowingJudge()
     good = Solution(np.empty(0), 0.0, np.full(30, 0.5))
     first = judge(plain, good)
     swapped = good.alpha.copy()

@@ -15,6 +15,7 @@ from softmargin.kernels.matrix import DirectRows
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.intercepts import Free
 from softmargin.problems.kernel_certificate import KernelJudge
+from softmargin.problems.row_loss import RowLoss
 
 RNG = np.random.default_rng(12)
 N = 60
@@ -25,7 +26,9 @@ NO_W = np.empty(0)
 
 
 def judge(kernel, C, rows=X, dtype=np.float64, s=S, **options):
-    return KernelJudge(CachedRows(DirectRows(as_rows(rows), kernel, dtype), 1e8), s * Y, C, **options)
+    return KernelJudge(
+        CachedRows(DirectRows(as_rows(rows), kernel, dtype), 1e8), RowLoss.classification(s * Y, C), **options
+    )
 
 
 def gram(kernel, rows=X):
@@ -111,7 +114,7 @@ def test_rows_of_weight_zero_do_not_count():
     alpha = RNG.uniform(0, 1, N)
     whole = judge(RBF(0.5), 0.7, s=s)(Solution(NO_W, 0.3, alpha))
     store = CachedRows(DirectRows(as_rows(X[:40]), RBF(0.5)), 1e8)
-    part = KernelJudge(store, (s * Y)[:40], 0.7)(Solution(NO_W, 0.3, alpha[:40]))
+    part = KernelJudge(store, RowLoss.classification((s * Y)[:40], 0.7))(Solution(NO_W, 0.3, alpha[:40]))
     assert whole.primal == pytest.approx(part.primal)
     assert whole.dual == pytest.approx(part.dual)
     assert whole.kkt_violation == pytest.approx(part.kkt_violation)
@@ -166,9 +169,11 @@ def test_without_convexity_there_is_no_bound():
     indefinite = np.tanh(0.5 * X @ X.T - 1.0)
     assert np.linalg.eigvalsh(indefinite)[0] < -0.1
     alpha = RNG.uniform(0, 0.7, N)
-    certificate = KernelJudge(WholeMatrix(indefinite, 1e8), Y, 0.7, is_convex=False)(Solution(NO_W, 0.1, alpha))
+    certificate = KernelJudge(WholeMatrix(indefinite, 1e8), RowLoss.classification(Y, 0.7), is_convex=False)(
+        Solution(NO_W, 0.1, alpha)
+    )
     assert np.isnan([certificate.dual, certificate.gap, certificate.relative_gap]).all()
-    convex = KernelJudge(WholeMatrix(indefinite, 1e8), Y, 0.7)(Solution(NO_W, 0.1, alpha))
+    convex = KernelJudge(WholeMatrix(indefinite, 1e8), RowLoss.classification(Y, 0.7))(Solution(NO_W, 0.1, alpha))
     assert certificate.primal == convex.primal
     assert certificate.kkt_violation == convex.kkt_violation
 

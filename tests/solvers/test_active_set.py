@@ -18,8 +18,9 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import RBF, Linear
 from softmargin.kernels.matrix import DirectRows
+from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
-from softmargin.problems.svc_dual import SVCDual
+from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.active_set import active_set
 from softmargin.solvers.active_set.active_set import PRICINGS, ActiveSet
 from softmargin.solvers.active_set.inner import Inner
@@ -39,11 +40,11 @@ def problem(data=X, y=Y, s=None, C=3.0, kernel=None, capacity=None):
     workers = Workers(1)
     source = DirectRows(as_rows(data), kernel or RBF(0.5), np.float64, workers)
     store = CachedRows(source, (capacity or n) * n * 8, workers)
-    return SVCDual(store, y * (np.ones(n) if s is None else s), C, workers)
+    return BoxQP(store, RowLoss.classification(y * (np.ones(n) if s is None else s), C), workers)
 
 
 def solve(dual, solver=None, tol=1e-9, **options):
-    judge = KernelJudge(dual.K, dual.signed_weights, dual.C)
+    judge = KernelJudge(dual.K, dual.loss)
     return run(solver or ActiveSet(), dual, Stop(tol=tol, max_iter=20_000), judge, **options)
 
 
@@ -116,7 +117,7 @@ class TestStarts:
         """SMO spreads weight over copies of a row; the crossover gathers it."""
         data, y = np.tile(X[:50], (4, 1)), np.tile(Y[:50], 4)
         dual = problem(data, y, C=5.0)
-        begun = run(BlockSMO(), dual, Stop(tol=1e-3), KernelJudge(dual.K, dual.signed_weights, dual.C))
+        begun = run(BlockSMO(), dual, Stop(tol=1e-3), KernelJudge(dual.K, dual.loss))
         spread, _ = partition(dual, begun.state.beta)
         assert np.unique(spread % 50).size < spread.size
         result = solve(dual, start=begun.state)

@@ -17,10 +17,11 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows, WholeMatrix
 from softmargin.kernels.functions import RBF
 from softmargin.kernels.matrix import DirectRows
+from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
-from softmargin.problems.svc_dual import SVCDual
+from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.base import run
-from softmargin.solvers.smo.block import BlockSMO, Scratch
+from softmargin.solvers.smo.block import BlockMatrix, BlockSMO
 from softmargin.solvers.smo.smo import SMO
 
 RNG = np.random.default_rng(7)
@@ -34,11 +35,13 @@ K = rbf_kernel(X, gamma=0.5)
 def problem(C=3.0, dtype=np.float64, capacity=N, n_threads=1, y=Y):
     workers = Workers(n_threads)
     source = DirectRows(as_rows(X), RBF(0.5), dtype, workers)
-    return SVCDual(CachedRows(source, capacity * N * np.dtype(dtype).itemsize, workers), S * y, C, workers)
+    return BoxQP(
+        CachedRows(source, capacity * N * np.dtype(dtype).itemsize, workers), RowLoss.classification(S * y, C), workers
+    )
 
 
 def judge(dual):
-    return KernelJudge(dual.K, dual.signed_weights, dual.C)
+    return KernelJudge(dual.K, dual.loss)
 
 
 def solve(dual, solver, tol=1e-6, **options):
@@ -139,7 +142,7 @@ def test_resumption_with_an_empty_cache():
 def test_without_its_scratch_a_state_goes_on_to_the_same_optimum():
     """As after a model file, or from another solver: the members of the last block are forgotten, the point is not."""
     solver = BlockSMO(size=16)
-    state = replace(steps(solver, problem(), 5)[-1], block=None)
+    state = replace(steps(solver, problem(), 5)[-1], scratch=None)
     result = solve(problem(), solver, start=state)
     assert result.status is Status.OPTIMAL
     assert result.trace[0].dual == pytest.approx(dual_value(state.beta))
@@ -183,7 +186,7 @@ def test_a_small_problem_takes_one_step():
 def test_rows_are_read_where_they_are():
     matrix = K.copy()
     matrix.flags.writeable = False
-    dual = SVCDual(WholeMatrix(matrix, 1e6), S * Y, 3.0, Workers(1))
+    dual = BoxQP(WholeMatrix(matrix, 1e6), RowLoss.classification(S * Y, 3.0), Workers(1))
     result = solve(dual, BlockSMO(size=16))
     assert result.status is Status.OPTIMAL
     assert result.counts["kernel_evaluations"] == 0
@@ -193,7 +196,7 @@ def test_members_stay_in_their_places():
     solver, dual = BlockSMO(size=20), problem()
     before = None
     for state in steps(solver, dual, 10)[1:]:
-        members = state.block.members
+        members = state.scratch.members
         assert members.size == np.unique(members).size <= 20
         if before is not None and before.size == 20:
             assert np.count_nonzero(members != before) <= 10  # half may be exchanged
@@ -216,9 +219,9 @@ def test_at_the_optimum_it_stalls():
 def test_indefinite_kernels_end_at_a_stationary_point(C):
     matrix = np.tanh(0.5 * X @ X.T - 1.0)
     assert np.linalg.eigvalsh(matrix)[0] < -0.1
-    dual = SVCDual(WholeMatrix(matrix, 1e6), Y, C, Workers(1), is_convex=False)
+    dual = BoxQP(WholeMatrix(matrix, 1e6), RowLoss.classification(Y, C), Workers(1), is_convex=False)
     for size in (16, 1024):
-        call = KernelJudge(dual.K, Y, C, is_convex=False)
+        call = KernelJudge(dual.K, RowLoss.classification(Y, C), is_convex=False)
         result = run(BlockSMO(size=size, stopping="kkt"), dual, Stop(tol=1e-3, max_iter=20_000, rule="kkt"), call)
         assert result.status is Status.STATIONARY
         assert result.certificate.kkt_violation <= 1e-3
@@ -231,7 +234,7 @@ def test_duplicates_and_zero_rows():
     labels = np.tile([1.0, -1.0], 6)
     matrix = rows @ rows.T
     for size in (2, 4, 1024):
-        dual = SVCDual(WholeMatrix(matrix, 1e6), labels, 2.0, Workers(1))
+        dual = BoxQP(WholeMatrix(matrix, 1e6), RowLoss.classification(labels, 2.0), Workers(1))
         result = solve(dual, BlockSMO(size=size))
         assert result.status is Status.OPTIMAL
         assert result.certificate.primal == pytest.approx(24.0)  # w = 0, b = 0: twelve losses of one, times C
@@ -252,7 +255,7 @@ def test_accuracy_is_a_share(accuracy):
 def test_the_matrix_of_a_block_is_right_after_any_history():
     """Also where a small block, of an old state, comes after a large one whose places are partly the same."""
     dual = problem()
-    scratch = Scratch(6, np.float64)
+    scratch = BlockMatrix(6, np.float64)
     for members in ([0, 1, 2, 3], [0, 1, 2, 3, 4, 5], [9, 1, 2, 3, 4, 5], [0, 1, 2, 3], [0, 1, 2, 3, 4, 5], [7, 8]):
         index = np.array(members)
         matrix = scratch.fill(dual, index, dual.K.fetch(index))
@@ -264,7 +267,7 @@ def test_the_unit_of_the_kernel_does_not_matter(scale):
     """C grows as kernel values shrink: the same problem, whose variables are larger."""
     found = []
     for factor in (1.0, scale):
-        dual = SVCDual(WholeMatrix(factor * K, 1e6), S * Y, 3.0 / factor, Workers(1))
+        dual = BoxQP(WholeMatrix(factor * K, 1e6), RowLoss.classification(S * Y, 3.0 / factor), Workers(1))
         found.append(run(BlockSMO(size=32), dual, Stop(tol=1e-6, max_iter=500), judge(dual)))
     assert found[1].status is Status.OPTIMAL
     np.testing.assert_allclose(found[1].solution.alpha * scale, found[0].solution.alpha, rtol=1e-6, atol=1e-9)
@@ -274,6 +277,6 @@ def test_the_unit_of_the_kernel_does_not_matter(scale):
 def test_cycling_at_rounding_ends():
     """Weights over seven decades: no gap of 1e-10 can be had in double precision, and steps never come to rest."""
     weights = np.where(Y > 0, 1e-4, 1e3)
-    dual = SVCDual(WholeMatrix(K[:50, :50], 1e6), (weights * Y)[:50], 1.0, Workers(1))
+    dual = BoxQP(WholeMatrix(K[:50, :50], 1e6), RowLoss.classification((weights * Y)[:50], 1.0), Workers(1))
     result = run(BlockSMO(), dual, Stop(tol=1e-14, max_iter=1000), judge(dual))
     assert result.status in (Status.OPTIMAL, Status.STALLED, Status.UNCONFIRMED)

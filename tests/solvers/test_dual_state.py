@@ -12,7 +12,8 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import Linear
 from softmargin.kernels.matrix import DirectRows
-from softmargin.problems.svc_dual import SVCDual
+from softmargin.problems.box_qp import BoxQP
+from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.dual_state import DualState, first_state, repaired
 
 RNG = np.random.default_rng(13)
@@ -25,7 +26,7 @@ def problem(C=1.0, y=None, s=None):
     y = np.where(np.arange(N) % 3 == 0, 1.0, -1.0) if y is None else y
     s = np.ones(N) if s is None else s
     store = CachedRows(DirectRows(as_rows(X), Linear()), 1e6)
-    return SVCDual(store, s * y, C, Workers(1))
+    return BoxQP(store, RowLoss.classification(s * y, C), Workers(1))
 
 
 def check_feasible(beta, dual):

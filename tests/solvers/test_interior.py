@@ -18,8 +18,9 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import RBF, Linear
 from softmargin.kernels.matrix import DirectRows
+from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
-from softmargin.problems.svc_dual import SVCDual
+from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.base import run
 from softmargin.solvers.interior import ipm
 from softmargin.solvers.interior.crossover import crossed
@@ -52,11 +53,11 @@ def dual(X, v, C=1.0, kernel=None, n_threads=1):
     workers = Workers(n_threads)
     v = np.asarray(v, dtype=np.float64)
     source = DirectRows(as_rows(X), kernel or Linear(), np.float64, workers)
-    return SVCDual(CachedRows(source, 1e9, workers), v, C, workers)
+    return BoxQP(CachedRows(source, 1e9, workers), RowLoss.classification(v, C), workers)
 
 
 def solve(problem, solver=None, tol=1e-8, **options):
-    judge = KernelJudge(problem.K, problem.signed_weights, problem.C)
+    judge = KernelJudge(problem.K, problem.loss)
     with one_blas_thread():
         return run(solver or IPM(), problem, Stop(tol=tol, **options), judge, workers=problem.workers)
 
@@ -108,7 +109,12 @@ def test_variables_end_exactly_at_their_bounds():
 
 
 def test_the_kkt_rule():
-    result = run(IPM(stopping="kkt"), dual(X, Y), Stop(tol=1e-8, rule="kkt"), KernelJudge(dual(X, Y).K, Y, 1.0))
+    result = run(
+        IPM(stopping="kkt"),
+        dual(X, Y),
+        Stop(tol=1e-8, rule="kkt"),
+        KernelJudge(dual(X, Y).K, RowLoss.classification(Y, 1.0)),
+    )
     assert result.status is Status.OPTIMAL
     assert result.certificate.kkt_violation <= 1e-8
 
@@ -174,9 +180,9 @@ def test_states_are_values_and_resume():
     for k in range(3, 6):
         again = solver.step(problem, again)
         np.testing.assert_array_equal(again.beta, states[k + 1].beta)
-    assert solver.init(problem, states[4]).block is states[4].block
+    assert solver.init(problem, states[4]).scratch is states[4].scratch
     other = solver.init(dual(X, Y, 1.0), states[4])  # another box: from the beginning
-    assert other.block is None
+    assert other.scratch is None
     assert other.iterations == 4
     values = [solver.measure(problem, state) for state in states]
     assert all(one.gap >= two.gap for one, two in pairwise(values))

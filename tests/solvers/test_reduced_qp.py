@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from softmargin import SoftmarginError
 from softmargin.solvers.reduced_qp import solve_reduced
 
 TOTALS = [1e-6, 1e-3, 1.0, 1e3, 1e6]
@@ -305,3 +306,11 @@ def test_two_thousand_planes_added_with_warm_starts(d, block):
 def test_importing_does_not_import_numba():
     code = "import sys, softmargin.solvers.reduced_qp; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_weights_to_start_from_that_are_not_finite_are_refused():
+    """As an overflow in a damaged training state leaves them."""
+    H = np.array([[2.0, 0.5], [0.5, 1.0]])
+    for start in ([np.inf, 0.5], [np.inf, np.inf]):
+        with np.errstate(invalid="ignore"), pytest.raises(SoftmarginError, match="that no planes can have"):
+            solve_reduced(H, np.ones(2), 1.0, np.array(start))

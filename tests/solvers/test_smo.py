@@ -24,12 +24,13 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows, WholeMatrix
 from softmargin.kernels.functions import RBF, Linear, Polynomial, Sigmoid
 from softmargin.kernels.matrix import DirectRows
+from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
-from softmargin.problems.svc_dual import SVCDual
+from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.base import run
 from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.smo.shrink import latest, part_of
-from softmargin.solvers.smo.smo import RULES, SMO
+from softmargin.solvers.smo.smo import RULES, SMO, Variables
 
 _spec = importlib.util.spec_from_file_location("catalogue", Path(__file__).parent.parent / "contract" / "catalogue.py")
 _module = importlib.util.module_from_spec(_spec)
@@ -45,15 +46,15 @@ def problem_of(X, v, kernel, C=1.0, *, dtype=np.float64, cached=None):
     rows, workers = as_rows(X), Workers(1)
     row_bytes = rows.n_rows * np.dtype(dtype).itemsize
     K = CachedRows(DirectRows(rows, kernel, dtype, workers), (cached or rows.n_rows) * row_bytes, workers)
-    return SVCDual(K, v, C, workers, is_convex=kernel.is_convex)
+    return BoxQP(K, RowLoss.classification(v, C), workers, is_convex=kernel.is_convex)
 
 
 def matrix_problem(matrix, v, C, **options):
-    return SVCDual(WholeMatrix(matrix, 1e9), v, C, Workers(1), **options)
+    return BoxQP(WholeMatrix(matrix, 1e9), RowLoss.classification(v, C), Workers(1), **options)
 
 
 def solved(problem, solver, *, start=None, **stop):
-    judge = KernelJudge(problem.K, problem.signed_weights, problem.C, problem.is_convex)
+    judge = KernelJudge(problem.K, problem.loss, problem.is_convex)
     stop = Stop(**({"tol": 1e-3, "max_iter": 100_000, "rule": solver.stopping} | stop))
     return run(solver, problem, stop, judge, start=start, workers=problem.workers)
 
@@ -146,7 +147,8 @@ def test_gain_is_what_the_best_step_of_each_pair_gains(dtype):
         mu = np.where(a * room > d, d / np.where(a > 0, a, 1.0), room)
         gain = np.where(d > 0, mu * d - 0.5 * a * mu**2, 0.0)
         gain[b] = 0.0
-        at, twice = _loop.gain_partner(wish, up, down, diag, K[b].astype(dtype), b, 0.0)
+        variables = Variables(diag, lo, hi, beta, wish, wish, up, down)
+        at, twice = _loop.gain_partner(variables, K[b].astype(dtype), b, 0.0)
         if gain.max() == 0.0:
             assert at == -1
             continue
@@ -157,7 +159,7 @@ def test_gain_is_what_the_best_step_of_each_pair_gains(dtype):
         moved[b], moved[at] = beta[b] + direction * mu[at], beta[at] - direction * mu[at]
         expected = objective(K, y, moved) - objective(K, y, beta)
         assert 0.5 * twice == pytest.approx(expected, rel=1e-6, abs=1e-9 * abs(objective(K, y, beta)))
-        assert _loop.gain_partner(wish, up, down, diag, K[b].astype(dtype), b, twice) == (-1, twice)
+        assert _loop.gain_partner(variables, K[b].astype(dtype), b, twice) == (-1, twice)
 
 
 @pytest.mark.parametrize("rule", GAIN_RULES)
@@ -350,7 +352,7 @@ def test_variables_set_aside_wrongly_come_back():
             state = solver.step(problem, state)
         aside = np.setdiff1d(np.arange(len(y)), part_of(state).active)
         wrong = replace(part_of(state), active=aside, f=state.f[aside], K=problem.K.narrow(aside))
-        start = replace(state, pair=(-1, -1), block=replace(state.block, part=wrong))
+        start = replace(state, pair=(-1, -1), scratch=replace(state.scratch, part=wrong))
         result = solved(problem, solver, start=start, tol=1e-6)
         assert result.status is Status.OPTIMAL
         assert result.counts["unshrinkings"] > state.unshrinkings
@@ -443,7 +445,7 @@ def test_limits_are_seen_between_rows():
     assert solved(problem, SMO(), start=stopped.state).status is Status.OPTIMAL
     cancel = Cancel()
     cancel.set()
-    judge = KernelJudge(problem.K, y, 1.0)
+    judge = KernelJudge(problem.K, RowLoss.classification(y, 1.0))
     assert run(SMO(), problem, Stop(), judge, workers=problem.workers, cancel=cancel).status is Status.INTERRUPTED
 
 
@@ -505,14 +507,15 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import RBF
 from softmargin.kernels.matrix import DirectRows
-from softmargin.problems.svc_dual import SVCDual
+from softmargin.problems.box_qp import BoxQP
+from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.smo.smo import RULES, SMO
 X = np.random.default_rng(0).standard_normal((25, 2))
 y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
 for rule in RULES:
     workers = Workers(1)
     K = CachedRows(DirectRows(as_rows(X), RBF(0.5), np.float64, workers), 3 * 200, workers)
-    problem = SVCDual(K, y, 5.0, workers)
+    problem = BoxQP(K, RowLoss.classification(y, 5.0), workers)
     solver = SMO(rule=rule, slice_steps=10)
     state = solver.init(problem)
     while not state.is_stalled and solver.measure(problem, state).kkt > 1e-8:

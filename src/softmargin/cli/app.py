@@ -27,69 +27,6 @@ app = typer.Typer(
 )
 
 
-class TaskName(StrEnum):
-    classify = "classify"
-    rank = "rank"
-    ordinal = "ordinal"
-
-
-class SolverName(StrEnum):
-    auto = "auto"
-    ocas = "ocas"
-    cpa = "cpa"
-    pegasos = "pegasos"
-    sgd = "sgd"
-    block = "block"
-    smo = "smo"
-    active_set = "active_set"
-    ipm = "ipm"
-
-
-class KernelName(StrEnum):
-    linear = "linear"
-    rbf = "rbf"
-    poly = "poly"
-    sigmoid = "sigmoid"
-    laplacian = "laplacian"
-
-
-class WorkingSet(StrEnum):
-    auto = "auto"
-    most_violating_pair = "most_violating_pair"
-    second_order = "second_order"
-    maximum_gain = "maximum_gain"
-    hybrid_maximum_gain = "hybrid_maximum_gain"
-    gain_one_row = "gain_one_row"
-    gain_all_cached = "gain_all_cached"
-    decomposition = "decomposition"
-
-
-class PairWeight(StrEnum):
-    mean = "mean"
-    sum = "sum"
-
-
-class QueryWeight(StrEnum):
-    pairs = "pairs"
-    equal = "equal"
-
-
-class Thresholds(StrEnum):
-    fitted = "fitted"
-    immediate = "immediate"
-    all = "all"
-
-
-class Cost(StrEnum):
-    absolute = "absolute"
-    zero_one = "zero_one"
-
-
-class StopRule(StrEnum):
-    gap = "gap"
-    kkt = "kkt"
-
-
 class ValueType(StrEnum):
     float32 = "float32"
     float64 = "float64"
@@ -132,96 +69,12 @@ def common(
 
 @app.command(no_args_is_help=True)
 @reporting_errors
+@train_options.taking(train_options.OPTIONS)
 def train(
     data: Data,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File to write.", show_default=False)],
-    C: Annotated[
-        float | None,
-        typer.Option("-C", "-c", metavar="C", help="Weight of the sum of losses.  [default: 1]", show_default=False),
-    ] = None,
-    task: Annotated[
-        TaskName | None,
-        typer.Option(help="rank learns an order, ordinal ordered labels.  [default: classify]", show_default=False),
-    ] = None,
-    pairs: Annotated[
-        PairWeight | None,
-        typer.Option(help="What C multiplies: mean or sum over the pairs.  [default: mean]", show_default=False),
-    ] = None,
-    query_weight: Annotated[
-        QueryWeight | None,
-        typer.Option(help="A query counts by its pairs, or as others do.  [default: pairs]", show_default=False),
-    ] = None,
-    thresholds: Annotated[
-        Thresholds | None,
-        typer.Option(help="How those between ordered labels are found.  [default: fitted]", show_default=False),
-    ] = None,
-    cost: Annotated[
-        Cost | None,
-        typer.Option(help="What fitted thresholds minimise.  [default: absolute]", show_default=False),
-    ] = None,
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL,...", help="Ordered labels in their order.  [default: numbers ascend]", show_default=False
-        ),
-    ] = None,
-    kernel: Annotated[
-        KernelName | None, typer.Option(help="Train a kernel model.  [default: a linear model]", show_default=False)
-    ] = None,
-    gamma: Annotated[
-        str | None,
-        typer.Option(
-            parser=train_options.gamma,
-            metavar="scale|auto|NUMBER",
-            help="Of the kernel; auto is 1 / features.  [default: scale]",
-            show_default=False,
-        ),
-    ] = None,
-    degree: Annotated[int | None, typer.Option(help="Of the kernel poly.  [default: 3]", show_default=False)] = None,
-    coef0: Annotated[
-        float | None, typer.Option(help="Of the kernels poly and sigmoid.  [default: 0]", show_default=False)
-    ] = None,
-    solver: Annotated[
-        SolverName | None,
-        typer.Option(
-            help="Algorithm; block, smo, active_set and ipm are for kernels.  [default: auto]", show_default=False
-        ),
-    ] = None,
-    working_set: Annotated[
-        WorkingSet | None, typer.Option(help="How smo chooses its pair.  [default: auto]", show_default=False)
-    ] = None,
-    no_shrinking: Annotated[bool, typer.Option("--no-shrinking", help="smo sets no variables aside.")] = False,
-    cache_bytes: Annotated[
-        str | None,
-        typer.Option(
-            parser=train_options.n_bytes,
-            metavar="BYTES",
-            help="Memory for kernel values, such as 500M or 2G.  [default: a quarter of what is free]",
-            show_default=False,
-        ),
-    ] = None,
-    tol: Annotated[
-        float | None,
-        typer.Option(help="Stop at this relative duality gap.  [default: 0.001]", show_default=False),
-    ] = None,
-    stopping: Annotated[
-        StopRule | None,
-        typer.Option(help="kkt: --tol is LIBSVM's, on the KKT violation.  [default: gap]", show_default=False),
-    ] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.", show_default=False)] = None,
-    max_iter: Annotated[int | None, typer.Option(help="Stop after so many iterations.", show_default=False)] = None,
+    given: dict[str, Any],
     jobs: Jobs = -1,
-    class_weight: Annotated[
-        str | None,
-        typer.Option(help='"balanced", or LABEL=WEIGHT,LABEL=WEIGHT,...', show_default=False),
-    ] = None,
-    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="No intercept.")] = False,
-    penalised_intercept: Annotated[
-        bool, typer.Option("--penalised-intercept", help="The intercept as a constant feature, as in LIBLINEAR.")
-    ] = False,
-    seed: Annotated[
-        int | None, typer.Option(help="For pegasos and sgd, which draw at random.", show_default=False)
-    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where MODEL was stopped.")] = False,
     force: Force = False,
     label: Label = None,
@@ -239,36 +92,9 @@ def train(
     Ctrl-C, SIGTERM and SIGHUP stop early: the best model so far is saved with its certificate, and --resume goes on
     from there.
     """
-    named: dict[str, Any] = {
-        "C": C,
-        "task": task and task.value,
-        "pairs": pairs and pairs.value,
-        "query_weight": query_weight and query_weight.value,
-        "thresholds": thresholds and thresholds.value,
-        "cost": cost and cost.value,
-        "classes": classes,
-        "no_qid": True if no_qid else None,
-        "kernel": kernel and kernel.value,
-        "gamma": gamma,
-        "degree": degree,
-        "coef0": coef0,
-        "solver": solver and solver.value,
-        "working_set": working_set and working_set.value,
-        "shrinking": False if no_shrinking else None,
-        "cache_bytes": cache_bytes,
-        "stopping": stopping and stopping.value,
-        "tol": tol,
-        "max_seconds": max_seconds,
-        "max_iter": max_iter,
-        "n_jobs": jobs,
-        "class_weight": class_weight,
-        "fit_intercept": False if no_intercept else None,
-        "intercept": "penalised" if penalised_intercept else None,
-        "random_state": seed,
-    }
-    given = {name: value for name, value in named.items() if value is not None}
+    given |= {"n_jobs": jobs} | ({"no_qid": True} if no_qid else {})
     if not resume:
-        train_options.check(given, train_options.kind_of(given), given.get("kernel"))
+        train_options.check(given, train_options.task_meant(given), given.get("kernel"))
     from softmargin.cli import training
     from softmargin.cli.data import DataOptions
 

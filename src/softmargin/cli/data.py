@@ -30,7 +30,7 @@ class Labelled(NamedTuple):
     """What there is to learn from, or to compare with."""
 
     X: Any
-    y: np.ndarray
+    y: Any
     qid: np.ndarray | None
     feature_names: tuple[str, ...] | None = None
     index_base: int | None = None
@@ -87,7 +87,7 @@ def read(path: Path, options: DataOptions, model: Trained | None = None, *, with
     With a model its features are put in its order, and what had to be assumed for that is told. With `with_queries` the
     table has the queries if the file has them and the options do not leave them out.
     """
-    with readable(path) as file, showing(f"reading {title(path)}"):
+    with showing(f"reading {title(path)}"), readable(path) as file:
         table = _read(file, options, model, with_queries)
     if table.X.shape[0] == 0:
         raise DataFormatError("there are no rows: the file is empty, or holds comments only.", file=title(path))
@@ -161,10 +161,16 @@ def _tell(table: Table, options: DataOptions, model: Trained, name: str) -> None
 
 
 def read_labelled(
-    path: Path, options: DataOptions, model: Trained | None = None, *, with_queries: bool = False
+    path: Path,
+    options: DataOptions,
+    model: Trained | None = None,
+    *,
+    with_queries: bool = False,
+    needs_labels: bool = True,
 ) -> Labelled:
+    """Rows with labels; where these are not needed, y is None if there are none."""
     table = read(path, options, model, with_queries=with_queries)
-    if table.y is None:
+    if table.y is None and needs_labels:
         raise SoftmarginError(f"{title(path)} has no labels: name their column with --label.")
     return Labelled(table.X, table.y, table.qid, table.feature_names, table.index_base)
 
@@ -181,9 +187,11 @@ def naming(path: Path, rows: Labelled) -> Iterator[None]:
         if message.startswith("Input X contains"):
             message = f"row {_first_bad_row(rows.X) + 1} has values that are not finite (nan or inf)."
         elif message.startswith("Unknown label type"):
+            fraction = rows.y[np.argmax(rows.y % 1 != 0)]
+            other = "" if rows.index_base is not None else "name another column with --label, or "
             message = (
-                f"the labels, such as {rows.y[0]!r}, are real numbers, not classes: name another column with --label, "
-                "or learn their order with --task rank."
+                f"the labels, such as {fraction}, are real numbers, not classes: {other}learn their order with "
+                "--task rank."
             )
         elif message.startswith("Input y contains"):
             message = f"row {int(np.argmin(np.isfinite(rows.y))) + 1} has a label that is not finite (nan or inf)."

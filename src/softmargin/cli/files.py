@@ -1,6 +1,7 @@
 """What the names on the command line stand for: files, standard input and output; and what must not be overwritten."""
 
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -13,9 +14,10 @@ from typing import BinaryIO
 
 from softmargin.cli.output import sentence
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.threads import StopHandler
+from softmargin.io import svmlight
 from softmargin.io.atomic import replacing
 from softmargin.io.compression import opened
-from softmargin.io.svmlight import read_svmlight
 
 STANDARD = "-"
 STANDARD_OUTPUT = (STANDARD, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -26,6 +28,7 @@ _COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x2
 _MODELS = (b"solver_type", b"svm_type")
 _MODEL_HEAD = b'{"__metadata__":{"format":"softmargin"'
 _HEAD_BYTES = 1 << 16
+_PIECE_BYTES = 1 << 20
 
 
 def title(path: Path) -> str:
@@ -45,25 +48,28 @@ def is_output_stream(path: Path) -> bool:
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[Path]:
+def readable(path: Path, *, is_model: bool = False) -> Iterator[Path]:
     """A file with the rows or the model: the one that is named, or a copy of the standard input, as long as needed.
 
-    A copy, because formats but svmlight text are not read from front to back. Its content says what it is.
+    A copy, because formats but svmlight text are not read from front to back. Its content says what it is. Signals
+    that end the program raise KeyboardInterrupt here, so that they do not leave the copy behind.
     """
     if not is_input_stream(path):
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="softmargin-") as folder:
+    removing_the_copy = StopHandler(lambda: None).installed()
+    with removing_the_copy, tempfile.TemporaryDirectory(prefix="softmargin-") as folder:
         copy = Path(folder) / "input"
         try:
             head = _head(sys.stdin.buffer)
-            ending = _ending(head)
+            ending = "" if is_model else _ending(head)
+            # What cannot be read is refused before all of it, which may be endless, is copied.
+            if is_model and head and not may_be_model(head):
+                raise SoftmarginError(f"{title(path)}: this is no model file, as its first bytes show.")
             if ending == "" and not looks_like_model(head) and b"\n" in head:
-                # Text that cannot be read is refused before all of it, which may be endless, is copied.
                 _check_text(head)
             with copy.open("wb") as file:
-                file.write(head)
-                shutil.copyfileobj(sys.stdin.buffer, file)
+                _copy(head, sys.stdin.buffer, file, is_text=ending == "" and not is_model)
             if ending in _COMPRESSED.values():
                 with opened(copy) as (read, _):
                     ending = _ending(read(_HEAD_BYTES)) + ending
@@ -86,6 +92,28 @@ def _head(stream: BinaryIO) -> bytes:
     return head
 
 
+def _copy(head: bytes, stream: BinaryIO, file: BinaryIO, *, is_text: bool) -> None:
+    """All of a stream whose first bytes have been read; text whose first line does not end is given up."""
+    in_first_line = is_text and b"\n" not in head
+    n_bytes = 0
+    piece = head
+    while piece:
+        try:
+            n_bytes += file.write(piece)
+        except OSError as error:
+            raise SoftmarginError(
+                f"{title(Path(STANDARD))} could not be copied to {Path(file.name).parent.parent}, the folder for "
+                f"temporary files: {error.strerror}. TMPDIR may name another folder."
+            ) from None
+        piece = stream.read1(_PIECE_BYTES)  # type: ignore[attr-defined]
+        in_first_line = in_first_line and b"\n" not in piece
+        if in_first_line and n_bytes > svmlight.LINE_BYTES:
+            raise SoftmarginError(
+                f"{title(Path(STANDARD))}: the first line is longer than {svmlight.LINE_BYTES} bytes. Is this svmlight "
+                "text?"
+            )
+
+
 def _ending(head: bytes) -> str:
     for signature, ending in (_SIGNATURES | _COMPRESSED).items():
         if head.startswith(signature):
@@ -106,7 +134,7 @@ def _check_text(head: bytes) -> None:
 
     lines = BytesIO(head[: head.rindex(b"\n") + 1])
     lines.name = "the standard input"  # type: ignore[attr-defined]
-    read_svmlight(lines)
+    svmlight.read_svmlight(lines)
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
@@ -114,7 +142,7 @@ def _check_text(head: bytes) -> None:
 
 def check_output(path: Path, inputs: Mapping[str, Path], *, force: bool, is_model: bool) -> None:
     """Whether the result can be written, and nothing else is lost by it: known before the work begins."""
-    if is_output_stream(path):
+    if is_output_stream(path) or _descriptor(path) is not None:
         return
     for name, other in inputs.items():
         if _same_file(path, other):
@@ -144,6 +172,11 @@ def looks_like_model(head: bytes) -> bool:
     return head.startswith(_MODELS) or head[8:].startswith(_MODEL_HEAD)
 
 
+def may_be_model(head: bytes) -> bool:
+    """As `looks_like_model`, or a safetensors file whose description begins in another way."""
+    return head.startswith(_MODELS) or head[8:9] == b"{"
+
+
 def is_model(path: Path) -> bool:
     """Whether a file looks like a model of ours or of LIBLINEAR or LIBSVM."""
     if not path.is_file():
@@ -159,12 +192,44 @@ def _same_file(path: Path, other: Path) -> bool:
     return False
 
 
+def _descriptor(path: Path) -> int | None:
+    """The number of the open file that a name such as /dev/stderr stands for; the shell writes `>(gzip)` so, too.
+
+    What is behind such a name must be written to, and never replaced: a pipe has no folder where a draft could be, and
+    a shell goes on writing to the file that it has opened.
+    """
+    if str(path) == "/dev/stderr":
+        return 2
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", str(path))
+    return int(found[1]) if found and path.exists() else None
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """A full disk is told with the name of the file; a reader that has seen enough is no such error."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or isinstance(error, BrokenPipeError):
+            raise
+        raise SoftmarginError(f"{path} could not be written: {error.strerror}.") from None
+
+
 def write(path: Path, content: Callable[[BinaryIO], object]) -> None:
     """Let `content` write a file as a whole; a device, a pipe and the standard output are written as they are."""
+    with _naming(path):
+        _write(path, content)
+
+
+def _write(path: Path, content: Callable[[BinaryIO], object]) -> None:
+    descriptor = _descriptor(path)
     if is_output_stream(path):
         sys.stdout.flush()
         content(sys.stdout.buffer)
         sys.stdout.buffer.flush()
+    elif descriptor is not None:
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            content(file)
     elif path.exists() and not path.is_file():
         with path.open("wb") as file:
             content(file)
@@ -175,8 +240,10 @@ def write(path: Path, content: Callable[[BinaryIO], object]) -> None:
 
 def save(path: Path, save_to: Callable[[Path], None]) -> None:
     """Let `save_to` write a model file; one for the standard output, a device or a pipe is copied there."""
-    if not is_output_stream(path) and (path.is_file() or not path.exists()):
-        save_to(path)
+    is_stream = is_output_stream(path) or _descriptor(path) is not None
+    if not is_stream and (path.is_file() or not path.exists()):
+        with _naming(path):
+            save_to(path)
         return
     with tempfile.TemporaryDirectory(prefix="softmargin-") as folder:
         copy = Path(folder) / "model"

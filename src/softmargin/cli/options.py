@@ -1,37 +1,21 @@
-"""Which options of `train` go together, and what they mean. Nothing heavy is imported."""
+"""The options of `train`: what there is, in groups, and which go together. Nothing heavy is imported."""
 
+import functools
+import inspect
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
 
 from softmargin.cli.wording import option
+from softmargin.tasks.records import TASKS, WORDS, Task, task_for
+from softmargin.tasks.solvers import SOLVERS
 
-SOLVERS = {
-    "linear": ("auto", "ocas", "cpa", "pegasos", "sgd"),
-    "kernel": ("auto", "block", "smo", "active_set", "ipm"),
-    "rank": ("auto", "ocas", "cpa"),
-    "ordinal": ("auto", "ocas", "cpa"),
-}
-# Options that mean something for some kinds of models only: which, and what to say of them elsewhere.
-ONLY_FOR: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
-    (
-        ("fit_intercept", "intercept", "random_state"),
-        ("linear",),
-        "it is for linear models that classify, which are trained without --kernel and --task.",
-    ),
-    (
-        ("kernel", "gamma", "degree", "coef0", "cache_bytes", "working_set", "shrinking", "stopping"),
-        ("kernel",),
-        "it is for kernel models, which --kernel trains.",
-    ),
-    (("class_weight",), ("linear", "kernel", "ordinal"), "it is for classes, and a ranking has none."),
-    (("pairs", "query_weight", "no_qid"), ("rank",), "it is for rankings, which --task rank trains."),
-    (("thresholds", "cost", "classes"), ("ordinal",), "it is for ordered labels, which --task ordinal learns."),
-)
-# Of those parameters that belong to some kernels only.
+# Parameters that belong to some kernels only.
 PARAMETERS_OF = {
     "linear": (),
     "rbf": ("gamma",),
@@ -39,45 +23,17 @@ PARAMETERS_OF = {
     "poly": ("gamma", "degree", "coef0"),
     "sigmoid": ("gamma", "coef0"),
 }
+WORKING_SETS = (
+    "auto",
+    "most_violating_pair",
+    "second_order",
+    "maximum_gain",
+    "hybrid_maximum_gain",
+    "gain_one_row",
+    "gain_all_cached",
+    "decomposition",
+)
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-def check(given: Mapping[str, Any], kind: str, kernel: str | None = None) -> None:
-    """Refuse options that mean nothing for a model of this kind: linear, kernel (with its name), rank or ordinal."""
-    if kind in ("rank", "ordinal") and "kernel" in given:
-        raise typer.BadParameter(f"models of --task {kind} are linear: leave it out.", param_hint="--kernel")
-    for names, kinds, reason in ONLY_FOR:
-        if kind not in kinds:
-            _refuse(given, names, reason)
-    if kernel is not None:
-        others = {name for names in PARAMETERS_OF.values() for name in names} - set(PARAMETERS_OF.get(kernel, ()))
-        _refuse(given, others, f"the kernel {kernel} has no such parameter.")
-    solver = given.get("solver", "auto")
-    if solver not in SOLVERS[kind]:
-        family = kind if kind in ("linear", "kernel") else f"--task {kind}"
-        raise typer.BadParameter(
-            f"{solver} is not for {family} models: choose one of {', '.join(SOLVERS[kind])}.", param_hint="--solver"
-        )
-
-
-def kind_of(given: Mapping[str, Any]) -> str:
-    """What the options train."""
-    task = given.get("task", "classify")
-    if task != "classify":
-        return str(task)
-    return "linear" if given.get("kernel") is None else "kernel"
-
-
-def _refuse(given: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
-    for name in given:
-        if name in names:
-            raise typer.BadParameter(reason, param_hint=option(name))
-
-
-def goes_by_kkt(estimator: Any, certificate: Any) -> bool:
-    """Whether `tol` is for the KKT violation: as the estimator or its solver says, or because there is no bound."""
-    rules = (getattr(each, "stopping", "gap") for each in (estimator, estimator.solver))
-    return "kkt" in rules or math.isnan(certificate.dual)
 
 
 def gamma(text: str) -> Any:
@@ -99,3 +55,197 @@ def n_bytes(text: str) -> float:
     if not 0 < found < math.inf:
         raise typer.BadParameter(f"{text!r} is not a number of bytes, such as 500M or 2G.")
     return found
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that sets a parameter of the estimator.
+
+    `kind` is float, int, str, or a tuple of words to choose from; a flag has the value `value` where it is given. How
+    the option is called follows from the parameter, but for `more` names.
+    """
+
+    name: str
+    kind: Any
+    help: str
+    metavar: str | None = None
+    parser: Callable[[str], Any] | None = None
+    value: Any = None
+    more: tuple[str, ...] = ()
+
+    def annotation(self) -> Any:
+        names = (option(self.name), *self.more)
+        if self.kind is bool:
+            return Annotated[bool, typer.Option(*names, help=self.help)]
+        described = typer.Option(*names, help=self.help, metavar=self.metavar, parser=self.parser, show_default=False)
+        return Annotated[
+            (_choice(self.name, self.kind) if isinstance(self.kind, tuple) else self.kind) | None, described
+        ]
+
+
+def _choice(name: str, words: tuple[str, ...]) -> Any:
+    """A type whose values are these words."""
+    members = {word: word for word in words}
+    return StrEnum(name, members)
+
+
+# Parameters of estimators, in the order of `softmargin train --help`.
+TASK_OPTIONS = (
+    Option("C", float, "Weight of the sum of losses.  [default: 1]", metavar="C", more=("-c",)),
+    Option(
+        "task",
+        WORDS,
+        "classify learns classes, regress numbers, oneclass where the rows lie, rank an order, ordinal ordered labels.  "
+        "[default: classify]",
+    ),
+    Option("epsilon", float, "For regress: deviations that cost nothing.  [default: 0, with a kernel 0.1]"),
+    Option("nu", float, "For oneclass: about the share of outliers.  [default: 0.5]"),
+    Option("pairs", ("mean", "sum"), "What C multiplies: mean or sum over the pairs.  [default: mean]"),
+    Option("query_weight", ("pairs", "equal"), "A query counts by its pairs, or as others do.  [default: pairs]"),
+    Option(
+        "thresholds",
+        ("fitted", "immediate", "all"),
+        "How those between ordered labels are found.  [default: fitted]",
+    ),
+    Option("cost", ("absolute", "zero_one"), "What fitted thresholds minimise.  [default: absolute]"),
+    Option("classes", str, "Ordered labels in their order.  [default: numbers ascend]", metavar="LABEL,..."),
+    Option("class_weight", str, '"balanced", or LABEL=WEIGHT,LABEL=WEIGHT,...'),
+    Option("fit_intercept", bool, "No intercept.", value=False),
+    Option("intercept", bool, "The intercept as a constant feature, as in LIBLINEAR.", value="penalised"),
+    Option("intercept_scaling", float, "Value of the constant feature.  [default: 1]"),
+)
+KERNEL_OPTIONS = (
+    Option("kernel", tuple(PARAMETERS_OF), "Train a kernel model.  [default: a linear model]"),
+    Option(
+        "gamma",
+        str,
+        "Of the kernel; auto is 1 / features.  [default: scale]",
+        metavar="scale|auto|NUMBER",
+        parser=gamma,
+    ),
+    Option("degree", int, "Of the kernel poly.  [default: 3]"),
+    Option("coef0", float, "Of the kernels poly and sigmoid.  [default: 0]"),
+    Option("working_set", WORKING_SETS, "How smo chooses its pair.  [default: auto]"),
+    Option("shrinking", bool, "smo sets no variables aside.", value=False),
+    Option(
+        "cache_bytes",
+        str,
+        "Memory for kernel values, such as 500M or 2G.  [default: a quarter of what is free]",
+        metavar="BYTES",
+        parser=n_bytes,
+    ),
+    Option("stopping", ("gap", "kkt"), "kkt: --tol is LIBSVM's, on the KKT violation.  [default: gap]"),
+)
+SOLVER_OPTIONS = (
+    Option(
+        "solver",
+        ("auto", *(entry.word for entry in SOLVERS)),
+        "Algorithm; block, smo, active_set and ipm are for kernels.  [default: auto]",
+    ),
+    Option("tol", float, "Stop at this relative duality gap.  [default: 0.001]"),
+    Option("max_seconds", float, "Stop after so many seconds."),
+    Option("max_iter", int, "Stop after so many iterations."),
+    Option("random_state", int, "For pegasos and sgd, which draw at random."),
+)
+OPTIONS = (*TASK_OPTIONS, *KERNEL_OPTIONS, *SOLVER_OPTIONS)
+
+# What to say of an option that means nothing for the task; options that no task lists are for all of them.
+REASONS = {
+    ("C",): "it is not for --task oneclass, which has --nu instead.",
+    ("epsilon",): "it is for numbers, which --task regress learns.",
+    ("nu",): "it is for --task oneclass.",
+    ("fit_intercept", "intercept", "intercept_scaling"): (
+        "it is for linear models that classify or regress, which are trained without --kernel."
+    ),
+    ("random_state",): "it is for linear models that classify, which are trained without --kernel and --task.",
+    (
+        "kernel",
+        "gamma",
+        "degree",
+        "coef0",
+        "cache_bytes",
+        "working_set",
+        "shrinking",
+        "stopping",
+    ): "it is for kernel models, which --kernel trains.",
+    ("class_weight",): "it is for classes, and this task has none.",
+    ("pairs", "query_weight", "no_qid"): "it is for rankings, which --task rank trains.",
+    ("thresholds", "cost", "classes"): "it is for ordered labels, which --task ordinal learns.",
+}
+
+
+def taking(options: Iterable[Option]) -> Callable[[Callable], Callable]:
+    """A decorator: a command with these options, of which it gets those that are given, as the dictionary `given`."""
+    options = tuple(options)
+
+    def decorate(command: Callable) -> Callable:
+        @functools.wraps(command)
+        def with_options(**arguments: Any) -> Any:
+            given = {}
+            for each in options:
+                found = arguments.pop(each.name)
+                if each.kind is bool and found:
+                    given[each.name] = each.value
+                elif each.kind is not bool and found is not None:
+                    given[each.name] = found.value if isinstance(found, StrEnum) else found
+            return command(given=given, **arguments)
+
+        own = inspect.signature(command, eval_str=True).parameters
+        added = {
+            each.name: inspect.Parameter(
+                each.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=False if each.kind is bool else None,
+                annotation=each.annotation(),
+            )
+            for each in options
+        }
+        parameters: dict[str, inspect.Parameter] = {}
+        for name, parameter in own.items():
+            if name == "given":
+                parameters |= added
+            else:
+                parameters[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        with_options.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+        with_options.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
+        del with_options.__wrapped__
+        return with_options
+
+    return decorate
+
+
+def task_meant(given: Mapping[str, Any]) -> Task:
+    """What the options train."""
+    word, has_kernel = given.get("task", "classify"), given.get("kernel") is not None
+    task = task_for(word, has_kernel=has_kernel)
+    if task is None:
+        raise typer.BadParameter(f"models of --task {word} are linear: leave it out.", param_hint="--kernel")
+    return task
+
+
+def check(given: Mapping[str, Any], task: Task, kernel: str | None = None) -> None:
+    """Refuse options that mean nothing for this task, or for this kernel."""
+    special = {name for each in TASKS for name in each.options} - set(task.options)
+    for names, reason in REASONS.items():
+        _refuse(given, special.intersection(names), reason)
+    if kernel is not None:
+        others = {name for names in PARAMETERS_OF.values() for name in names} - set(PARAMETERS_OF.get(kernel, ()))
+        _refuse(given, others, f"the kernel {kernel} has no such parameter.")
+    solver = given.get("solver", "auto")
+    if solver not in task.solvers:
+        family = ("kernel" if task.has_kernel else "linear") if task.word == "classify" else f"--task {task.word}"
+        raise typer.BadParameter(
+            f"{solver} is not for {family} models: choose one of {', '.join(task.solvers)}.", param_hint="--solver"
+        )
+
+
+def _refuse(given: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
+    for name in given:
+        if name in names:
+            raise typer.BadParameter(reason, param_hint=option(name))
+
+
+def goes_by_kkt(estimator: Any, certificate: Any) -> bool:
+    """Whether `tol` is for the KKT violation: as the estimator or its solver says, or because there is no bound."""
+    rules = (getattr(each, "stopping", "gap") for each in (estimator, estimator.solver))
+    return "kkt" in rules or math.isnan(certificate.dual)

@@ -19,15 +19,11 @@ from softmargin.cli.wording import option
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
 from softmargin.core.threads import StopHandler
-from softmargin.estimators.linear_svc import LinearSVC
-from softmargin.estimators.ordinal_svc import OrdinalSVC
 from softmargin.estimators.persistence import load
-from softmargin.estimators.rank_svm import RankSVM
-from softmargin.estimators.svc import SVC
 from softmargin.estimators.warnings import ConvergenceWarning
 from softmargin.io.tables import QUERY_NAME
+from softmargin.tasks.records import TASK_NAMED, Task
 
-ESTIMATORS = {"linear": LinearSVC, "kernel": SVC, "rank": RankSVM, "ordinal": OrdinalSVC}
 # What may be changed when a stopped fit goes on; everything else is the model's.
 LIMITS = ("C", "tol", "max_seconds", "max_iter", "n_jobs", "cache_bytes")
 # Linear models of more features, and so many times more than there are values, are probably not what was meant.
@@ -52,7 +48,7 @@ def train(
         what = "--resume goes on with the model in a file" if resume else "--json describes the model in a file"
         raise typer.BadParameter(f"{what}: give MODEL a name.")
     files.check_output(model, {"DATA": data}, force=force or resume, is_model=True)
-    estimator = _resumed(model, given) if resume else ESTIMATORS[train_options.kind_of(given)]()
+    estimator = _resumed(model, given) if resume else train_options.task_meant(given).home.load()()
     for name in ("task", "no_qid"):  # no parameters of the estimator
         given.pop(name, None)
     rows = _rows_for(estimator, data, options, resume=resume, is_told=not (quiet or as_json))
@@ -84,17 +80,18 @@ def train(
 
 def _rows_for(estimator: Any, data: Path, options: DataOptions, *, resume: bool, is_told: bool) -> Labelled:
     """What is learned from, with the features of the model if it goes on."""
-    ranks = isinstance(estimator, RankSVM)
+    task = _task(estimator)
+    ranks = task.target == "queries"
     trained = None
     if resume:
         names, index_base = (vars(estimator).pop(name, None) for name in ("feature_names_in_", "index_base_"))
         trained = Trained.of(estimator.n_features_in_, names, index_base)
-    rows = read_labelled(data, options, trained, with_queries=ranks)
+    rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     if is_told and ranks and rows.qid is None and not options.no_qid:
         output.note(f"{files.title(data)} has no qid: all rows are one query.")
     if is_told and not ranks and QUERY_NAME in (rows.feature_names or ()):
         output.note(f"{files.title(data)}: the column {QUERY_NAME!r} is a feature here; --task rank makes it queries.")
-    if is_told and not isinstance(estimator, SVC):
+    if is_told and not task.has_kernel:
         _tell_width(rows.X, data)
     return rows
 
@@ -166,14 +163,17 @@ def _warnings_as_notes(as_json: bool) -> Iterator[None]:
 
 def _resumed(model: Path, given: dict[str, Any]) -> Any:
     estimator = load(model)
-    kind = next(kind for kind, cls in ESTIMATORS.items() if type(estimator) is cls)
-    task = kind if kind in ("rank", "ordinal") else "classify"
-    if given.get("task", task) != task:
-        raise SoftmarginError(f"--resume goes on with the model's own task, {task}: leave the other out.")
-    train_options.check(given, kind, getattr(estimator, "kernel", None))
+    task = _task(estimator)
+    if given.get("task", task.word) != task.word:
+        raise SoftmarginError(f"--resume goes on with the model's own task, {task.word}: leave the other out.")
+    train_options.check(given, task, getattr(estimator, "kernel", None))
     if not hasattr(estimator, "_state"):
         raise SoftmarginError(f"{model} was not stopped early: there is nothing to resume. Train it anew.")
     return estimator.set_params(warm_start=True, max_seconds=None, max_iter=None)
+
+
+def _task(estimator: Any) -> Task:
+    return TASK_NAMED[type(estimator).__name__]
 
 
 def _check_unchanged(estimator: Any, given: dict[str, Any]) -> None:
@@ -241,7 +241,7 @@ def _ordered_labels(text: str, y: np.ndarray) -> list:
 
 def _summary(estimator: Any, rows: Labelled, model: Path, seconds: float) -> dict[str, Any]:
     certificate = estimator.certificate_
-    is_kernel = isinstance(estimator, SVC)
+    is_kernel = _task(estimator).has_kernel
     return {
         **({} if files.is_output_stream(model) else {"model": str(model)}),
         "status": estimator.status_.name,
@@ -259,20 +259,25 @@ def _summary(estimator: Any, rows: Labelled, model: Path, seconds: float) -> dic
 
 
 def _targets(estimator: Any, rows: Labelled) -> dict[str, Any]:
-    if isinstance(estimator, RankSVM):
+    """What the model knows about what it learned, if it has such a thing."""
+    if hasattr(estimator, "n_pairs_"):
         return {"queries": rows.n_queries, "pairs": int(estimator.n_pairs_)}
-    thresholds = {"thresholds": estimator.thresholds_.tolist()} if isinstance(estimator, OrdinalSVC) else {}
-    return {"classes": estimator.classes_.tolist()} | thresholds
+    found = ((name, getattr(estimator, f"{name}_", None)) for name in ("classes", "thresholds"))
+    return {name: value.tolist() for name, value in found if value is not None}
 
 
-def _kernel_summary(estimator: SVC) -> dict[str, Any]:
-    bounds = estimator.C * np.repeat(estimator.class_weight_, estimator.n_support_)
-    is_bounded = (np.abs(estimator.dual_coef_) >= (1.0 - AT_BOUND) * bounds).any(axis=0)
+def _kernel_summary(estimator: Any) -> dict[str, Any]:
+    """Of several pairs of classes a support vector that is bounded in any of them counts once."""
+    n_bounded = int(estimator.n_bounded_[0])
+    if len(estimator.n_bounded_) > 1:
+        bounds = estimator.C * np.repeat(estimator.class_weight_, estimator.n_support_)
+        is_bounded = (np.abs(estimator.dual_coef_) >= (1.0 - AT_BOUND) * bounds).any(axis=0)
+        n_bounded = int(np.count_nonzero(is_bounded))
     return {
         "kernel": estimator.kernel,
         **({} if estimator.kernel == "linear" else {"gamma": estimator.gamma_}),
         "support_vectors": estimator.support_.size,
-        "bounded": int(np.count_nonzero(is_bounded)),
+        "bounded": n_bounded,
         "iterations": estimator.counts_["iterations"],
         "kernel_evaluations": estimator.counts_["kernel_evaluations"],
     }

@@ -21,6 +21,7 @@ from softmargin.core.text import printable
 from softmargin.estimators.record_scoring import Predictor, predictor_of
 from softmargin.io.model_file import read_model
 from softmargin.io.record import ModelRecord, Named
+from softmargin.tasks.records import TASK_NAMED, Task
 
 SHOWN_NAMES = 20  # of the features, to people
 
@@ -31,14 +32,13 @@ def predict(
     if as_json and files.is_output_stream(out):
         raise typer.BadParameter("--json describes the predictions, which then go to a file: give OUT.")
     files.check_output(out, {"MODEL": model, "DATA": data}, force=force, is_model=False)
-    predictor, trained = _predictor(model, data)
-    ranks = predictor.classes is None
-    table = read(data, options, trained, with_queries=ranks)
+    task, predictor, trained = _predictor(model, data)
+    table = read(data, options, trained, with_queries=task.target == "queries")
     with output.showing("predicting"):
         found = _scores(predictor, table.X, data, options)
-    predicted = found if ranks else predictor.labels(found)
+    predicted = predictor.labels(found)
     lines = (f"{printable(str(label))}\n" for label in predicted.tolist())
-    text = _score_lines(found) if scores or ranks else "".join(lines)
+    text = _score_lines(found) if scores or predictor.classes is None else "".join(lines)
     files.write(out, lambda file: file.write(text.encode()))
     summary: dict[str, Any] = {"rows": len(predicted), "predictions": str(out)}
     if predictor.classes is not None and table.y is not None and np.isin(table.y, predictor.classes).any():
@@ -51,13 +51,14 @@ def predict(
         output.show(summary, as_json)
 
 
-def _predictor(model: Path, data: Path) -> tuple[Predictor, Trained]:
-    """What predicts, and what it expects of the data."""
+def _predictor(model: Path, data: Path) -> tuple[Task, Predictor, Trained]:
+    """The model's task, what predicts, and what it expects of the data."""
     record = _opened(model, data, read_model)
     try:
         predictor = predictor_of(record)
         names, index_base = record.arrays.get("feature_names_in_"), record.values.get("index_base_")
-        return predictor, Trained.of(predictor.n_features, names, index_base, predictor.unseen)
+        trained = Trained.of(predictor.n_features, names, index_base, predictor.unseen)
+        return TASK_NAMED[record.kind], predictor, trained
     except SoftmarginError as error:
         raise ModelFileError(f"{files.title(model)}: {error}") from None
 
@@ -67,7 +68,7 @@ def _opened(model: Path, data: Path, read: Callable[[Path], Any]) -> Any:
     if files.is_input_stream(model) and files.is_input_stream(data):
         raise typer.BadParameter("MODEL and DATA cannot both come from the standard input.")
     try:
-        with files.readable(model) as file:
+        with files.readable(model, is_model=True) as file:
             return read(file)
     except ModelFileError:
         if files.is_model(data):
@@ -92,7 +93,7 @@ def _score_lines(scores: np.ndarray) -> str:
 
 
 def info(model: Path, *, as_json: bool) -> None:
-    with files.readable(model) as file:
+    with files.readable(model, is_model=True) as file:
         record = read_model(file)
         n_bytes = file.stat().st_size
     output.show(_described(record, n_bytes, as_json), as_json)
@@ -107,7 +108,7 @@ def _described(record: ModelRecord, n_bytes: int, as_json: bool) -> dict[str, An
         "classes": None if classes is None else classes.tolist(),
         "thresholds": None if thresholds is None else thresholds.tolist(),
         **_features_described(record, as_json),
-        **(_kernel_described(record) if record.kind == "SVC" else _linear_described(record)),
+        **(_kernel_described(record) if TASK_NAMED[record.kind].has_kernel else _linear_described(record)),
         **_certificates(record),
         "can_be_resumed": any(name.startswith("state.") for name in record.arrays),
         "bytes": n_bytes,
@@ -145,7 +146,7 @@ def _kernel_described(record: ModelRecord) -> dict[str, Any]:
         "features": values.get("n_features_in_"),
         "gamma": None if record.params.get("kernel") in ("linear", "precomputed") else values.get("gamma_"),
         "support_vectors": record.arrays["dual_coef_"].shape[1],
-        "of_each_class": record.arrays["n_support_"].tolist(),
+        "of_each_class": record.arrays["n_support_"].tolist() if "classes_" in record.arrays else None,
         "status": values.get("status_"),
         "iterations": counts.get("iterations"),
         "kernel_evaluations": counts.get("kernel_evaluations"),
@@ -157,7 +158,7 @@ def _certificates(record: ModelRecord) -> dict[str, Any]:
     if len(found) == 1:
         return {"certificate": dict(found[0])}
     names = list(map(str, range(len(found))))
-    if record.kind == "SVC":
+    if TASK_NAMED[record.kind].has_kernel:  # a machine for each pair of classes
         names = [f"{first} against {second}" for first, second in combinations(record.arrays["classes_"].tolist(), 2)]
     return {"certificates": dict(zip(names, found, strict=False))} if found else {}
 
@@ -172,7 +173,7 @@ def _solver_of(record: ModelRecord) -> str | None:
     solver = record.params.get("solver")
     if solver is None:
         return None  # another program trained it
-    if solver == "auto" and record.kind == "SVC":
+    if solver == "auto" and TASK_NAMED[record.kind].has_kernel:
         return "auto (block, or smo where its rules are asked for or the cache is small)"
     if solver == "auto":
         return "ocas (auto: the exact solver for linear models)"
@@ -185,18 +186,20 @@ def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, a
 
     estimator = _opened(model, data, load)
     is_ours = hasattr(estimator, "status_")
-    if is_ours and C is not None:
+    has_C = "C" in estimator.get_params(deep=False)
+    if is_ours and has_C and C is not None:
         raise SoftmarginError(f"{files.title(model)} was trained with -C {estimator.C:g}: leave -C out.")
-    if not is_ours and C is None:
+    if not is_ours and has_C and C is None:
         raise SoftmarginError(
             f"{files.title(model)} does not say which C it was trained with, on which the certificate depends: give -C."
         )
     estimator.set_params(n_jobs=options.n_jobs, **({} if C is None else {"C": C}))
-    ranks = not hasattr(estimator, "classes_")
+    task = TASK_NAMED[type(estimator).__name__]
+    ranks = task.target == "queries"
     _check_queries(options, ranks)
     names, index_base = (vars(estimator).pop(name, None) for name in ("feature_names_in_", "index_base_"))
     trained = Trained.of(estimator.n_features_in_, names, index_base)
-    rows = read_labelled(data, options, trained, with_queries=ranks)
+    rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     if is_ours and _n_trained(estimator) not in (None, rows.X.shape[0]):
         raise SoftmarginError(
             f"{files.title(data)} has {rows.X.shape[0]} rows, but the model was trained on {_n_trained(estimator)}: "
@@ -247,24 +250,16 @@ def _why_worse(before: Any, now: Any) -> str:
 
 
 def evaluate(model: Path, data: Path, options: DataOptions, *, k: int, as_json: bool) -> None:
-    from softmargin.estimators.evaluate import measures, ordinal_measures, ranking_measures
-
-    predictor, trained = _predictor(model, data)
-    classes = predictor.classes
-    _check_queries(options, classes is None)
-    rows = read_labelled(data, options, trained, with_queries=classes is None)
+    task, predictor, trained = _predictor(model, data)
+    ranks = task.target == "queries"
+    _check_queries(options, ranks)
+    rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     with output.showing("predicting"):
         scores = _scores(predictor, rows.X, data, options)
-    found: dict[str, Any] = {"rows": len(rows.y)}
-    if classes is None:
-        found |= {"queries": rows.n_queries} | ranking_measures(scores, rows.y, rows.qid, k)
-    elif predictor.thresholds is not None:
-        _tell_strangers(rows.y, classes, data)
-        found |= ordinal_measures(scores, predictor.labels(scores), classes, rows.y)
-    else:
-        _tell_strangers(rows.y, classes, data)
-        found |= measures(scores, classes, rows.y)
-    output.show(found, as_json)
+    found: dict[str, Any] = {"rows": len(scores)} | ({"queries": rows.n_queries} if ranks else {})
+    if task.target == "classes" and predictor.classes is not None:
+        _tell_strangers(rows.y, predictor.classes, data)
+    output.show(found | task.measures.load()(predictor, scores, rows.y, rows.qid, k), as_json)
 
 
 def _tell_strangers(y: np.ndarray, classes: np.ndarray, data: Path) -> None:

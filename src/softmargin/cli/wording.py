@@ -1,6 +1,7 @@
 """Messages of the library in the words of the command line: options instead of Python's arguments."""
 
 import re
+from functools import cache
 
 # Arguments that have an option, where it is not "--" and the name.
 OPTIONS = {
@@ -12,12 +13,6 @@ OPTIONS = {
     "intercept": "--penalised-intercept",
     "shrinking": "--no-shrinking",
 }
-ARGUMENTS = (
-    *OPTIONS,
-    *("tol", "max_iter", "max_seconds", "class_weight", "solver", "kernel", "gamma", "degree", "coef0", "cache_bytes"),
-    *("working_set", "stopping", "pairs", "query_weight", "thresholds", "cost", "classes", "label", "n_features"),
-    "dtype",
-)
 # What has no counterpart word by word.
 PHRASES = {
     r"zero_based=True": "--index-base 0",
@@ -35,11 +30,18 @@ PHRASES = {
     r", a numpy RandomState or None": "",
     r"\bPass\b": "Give",
     r"leave it None": "leave it out",
+    r"the rows that X and y have in their places": "the rows that DATA has in their places",
+    r"^y holds ": "DATA holds ",
+    r"^y has the classes ": "DATA has the classes ",
+    r"^all y are ": "all targets are ",
+    r"\bX has (\d+) features\b": r"DATA has \1 features",
+    r"with different y in any query": "with different targets in any query",
+    r"the variance of X": "the variance of the features",
+    r"1 / \(n_features \* X\.var\(\)\)": "1 / (features * variance)",
 }
 _VALUE = r"""(?:'([^']*)'|"([^"]*)"|(\[[^\]]*\]|\{[^}]*\}|[^\s,;:()]*[^\s,;:().]))"""
-_ASSIGNED = re.compile(rf"(?<![\w./-])({'|'.join(ARGUMENTS)})={_VALUE}?")
-# Names with an underscore are Python's wherever they stand; words such as "label" or "solver" are also English.
-_BARE = re.compile(rf"(?<![\w./-])({'|'.join(name for name in ARGUMENTS if '_' in name)})(?![\w/=]|\.\w)")
+# Arguments of readers, beside the parameters of estimators.
+_OF_READERS = ("label", "n_features", "dtype")
 
 
 def option(name: str) -> str:
@@ -47,11 +49,28 @@ def option(name: str) -> str:
     return OPTIONS.get(name, "--" + name.replace("_", "-"))
 
 
+@cache
+def _patterns() -> tuple[re.Pattern, re.Pattern]:
+    """Arguments with a value, and arguments alone.
+
+    Names with an underscore are Python's wherever they stand; words such as "label" or "solver" are also English.
+    """
+    from softmargin.cli.options import OPTIONS as OF_TRAIN
+
+    names = (*OPTIONS, *_OF_READERS, *(each.name for each in OF_TRAIN))
+    bare = "|".join(name for name in names if "_" in name)
+    return (
+        re.compile(rf"(?<![\w./-])({'|'.join(names)})={_VALUE}?"),
+        re.compile(rf"(?<![\w./-])({bare})(?![\w/=]|\.\w)"),
+    )
+
+
 def in_options(text: str) -> str:
     """The same message for someone who does not see Python."""
+    assigned, bare = _patterns()
     for phrase, words in PHRASES.items():
         text = re.sub(phrase, words, text)
-    text = _ASSIGNED.sub(
+    text = assigned.sub(
         lambda found: " ".join(filter(None, (option(found[1]), found[2] or found[3] or found[4]))), text
     )
-    return _BARE.sub(lambda found: option(found[1]), text)
+    return bare.sub(lambda found: option(found[1]), text)

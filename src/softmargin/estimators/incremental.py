@@ -1,5 +1,6 @@
 """Learning and unlearning rows, and leaving each out: what `SVC` does by the active set from a trained state."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -15,10 +16,11 @@ from softmargin.core.result import Result
 from softmargin.core.threads import Cancel, one_blas_thread
 from softmargin.data.convert import as_rows
 from softmargin.estimators import validation
-from softmargin.estimators.build_kernel import KernelSetting, Pair
-from softmargin.estimators.fitting import warn_unless_done
-from softmargin.estimators.kernel_choice import kernel_of
+from softmargin.estimators.base import warn_unless_done
+from softmargin.estimators.kernel_choice import in_range, kernel_of
 from softmargin.estimators.kernel_scoring import one_against_one
+from softmargin.estimators.kernel_targets import Pair
+from softmargin.estimators.kernel_work import KernelSetting, handed_over
 from softmargin.estimators.live import Live, known_result
 from softmargin.estimators.training_rows import Training
 from softmargin.solvers.active_set.active_set import ActiveSet
@@ -90,13 +92,15 @@ class IncrementalMixin:
             the best solution so far, and the interrupt is raised again; the next call goes on from there.
         """
         if not hasattr(self, "dual_coef_"):
-            return self._train(X, y, sample_weight, solver=self._active_set(), all_classes=classes, copy=True)
+            return self._fit(X, y, sample_weight, solver=self._active_set(), all_classes=classes, copy=True)
         training = self._known_training()
         self._same_classes(classes)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True, reset=False)
         codes = codes_among(y, self.classes_)
         weights = _weights(sample_weight, codes.size)
-        return self._change(lambda live: live.add(as_rows(X), codes, weights), training)
+        rows = as_rows(X)
+        in_range(kernel_of(self), rows)
+        return self._change(lambda live: live.add(rows, codes, weights), training)
 
     @available_if(_has_data)
     def forget(self: Any, rows: Any) -> Any:
@@ -182,6 +186,8 @@ class IncrementalMixin:
             self._keep_training(live.training)
         if cancel.is_set:
             raise KeyboardInterrupt
+        for note in handed_over(live.results()):
+            warnings.warn(note, UserWarning, stacklevel=3)
         warn_unless_done(self, stop, stacklevel=3)
         return self
 
@@ -200,8 +206,9 @@ class IncrementalMixin:
             if before is not None and before[0] == key and before[1].training is training:
                 live = before[1]
             else:
-                setting = KernelSetting(C, kernel_of(self), cache_bytes, needs_double=True)
-                if not setting.looks_convex(as_rows(training.matrix)):
+                rows = as_rows(training.matrix)
+                setting = KernelSetting(C, in_range(kernel_of(self), rows), cache_bytes, needs_double=True)
+                if not setting.looks_convex(rows):
                     raise SoftmarginError(
                         f"the kernel {self.kernel!r} is not positive semi-definite on these rows, and this needs the "
                         "active set, which needs that: use a kernel such as 'rbf'."

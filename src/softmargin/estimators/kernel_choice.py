@@ -29,12 +29,12 @@ def checked_kernel(estimator: Any, rows: Rows, weights: np.ndarray) -> Kernel | 
     if kernel == "precomputed":
         return None
     if kernel == "linear":
-        return _in_range(Linear(), rows)
+        return in_range(Linear(), rows)
     gamma = _gamma(estimator.gamma, rows, weights)
-    return _in_range(named_kernel(kernel, gamma, estimator.degree, estimator.coef0), rows)
+    return in_range(named_kernel(kernel, gamma, estimator.degree, estimator.coef0), rows)
 
 
-def _in_range(kernel: Kernel | None, rows: Rows) -> Kernel | None:
+def in_range(kernel: Kernel | None, rows: Rows) -> Kernel | None:
     """The same kernel, if its values on these rows are numbers."""
     if kernel is None or isinstance(kernel, Custom):
         return kernel

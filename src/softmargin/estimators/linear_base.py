@@ -1,127 +1,158 @@
-"""What every estimator over the rows themselves does in `fit`: threads, interrupts, progress, callbacks, continuing."""
+"""What the linear estimators have in common: from what they are to learn to a job, and to a certificate."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softmargin.core.result import WeightStart
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.result import Certificate, Solution, WeightStart
 from softmargin.core.stopping import Stop
-from softmargin.core.threads import thread_count
-from softmargin.core.trace import Observer
+from softmargin.core.threads import Workers, one_blas_thread, thread_count
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.build import Candidate, fingerprint, solve_all
-from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin
-from softmargin.estimators.fitting import fitting, keep_outcome, keep_state, progress_lines, warn_unless_done
-from softmargin.estimators.persistence import SaveMixin
-from softmargin.estimators.plain_state import PlainStateMixin
+from softmargin.estimators.base import Estimator, Job, Work
+from softmargin.estimators.linear_work import LinearWork
 from softmargin.estimators.settings import Setting
+from softmargin.problems.intercepts import Intercept, intercept_named
 from softmargin.solvers.base import Solver
+
+# A model without a dual vector gets one from a solve of our own, to this relative gap.
+WITNESS_TOL = 1e-6
+WITNESS_MAX_ITER = 5000
+
+
+class Limits(NamedTuple):
+    """A solver, when it stops, and how many threads there are."""
+
+    solver: Solver
+    stop: Stop
+    n_threads: int
 
 
 @dataclass(frozen=True)
-class Job:
-    """A fit that may begin: everything is checked.
+class Posed:
+    """What is to be learned, as sub-problems: `setting` makes a problem and its judge of each of the `targets`.
 
-    `known` are fitted attributes that are there before; `found` makes the others from the solutions of the
-    sub-problems (None: there is none yet).
+    `found` makes the fitted attributes of the solutions (None: there is none yet), and `stored` the solutions of the
+    fitted attributes, with zeros where the model has no dual vectors. `titles`, `known`: see
+    `base.Job`.
     """
 
-    solver: Solver
     setting: Setting
     targets: Sequence[Any]
-    stop: Stop
-    n_threads: int
     titles: Sequence[str]
     known: dict[str, Any]
-    found: Callable[[list[Any]], dict[str, Any]]
+    found: Callable[[Rows, list[Any]], dict[str, Any]]
+    stored: Callable[[Rows], list[Solution]]
 
 
-class LinearBase(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator):
-    """An estimator with the parameters `tol`, `max_iter`, `max_seconds`, `n_jobs`, `warm_start` and `verbose`."""
+class LinearEstimator(Estimator):
+    """An estimator with weights of the features, `coef_`."""
 
-    tol: float
-    max_iter: int | None
-    max_seconds: float | None
-    n_jobs: int | None
-    warm_start: bool
-    verbose: int
+    solver: Any
     coef_: np.ndarray
+    # _posed(setting, X, y, ...) -> Posed: the sub-problems of these rows and targets, with sample weights and whatever
+    # else `fit` takes.
+    _posed: Any
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def _solver(self) -> Solver:
+        """What the parameter `solver` asks for, checked."""
+        raise NotImplementedError
 
-    def _limits(self, solver: Solver) -> tuple[Stop, int]:
-        """When to stop, and the number of threads; checked."""
+    def _setting(self) -> Setting:
+        """C and whatever else the parameters say about the problem, checked."""
+        raise NotImplementedError
+
+    def _limits(self) -> Limits:
+        """How it is solved and when it stops; checked."""
+        solver = self._solver()
         rule = getattr(solver, "stopping", "relative_gap")
-        return validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule), thread_count(self.n_jobs)
+        stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule)
+        return Limits(solver, stop, thread_count(self.n_jobs))
 
-    def _to_predict(self, X: Any) -> Any:
-        """X, checked against what the model was trained on."""
+    def _validated(self, X: Any, y: Any, **options: Any) -> Any:
+        """X and y, checked as scikit-learn's estimators do."""
+        return validate_data(self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype="numeric", **options)
+
+    def _fit(self, X: Any, y: Any, metadata: dict[str, Any], **more: Any) -> Any:
+        """What `fit` does: `metadata` is what it takes beside X and y."""
+        setting = self._setting()
+        solver, stop, n_threads = self._limits()
+        X, y = self._validated(X, y)
+        posed = self._posed(setting, X, y, **metadata, **more)
+        job = Job(
+            stop,
+            n_threads,
+            posed.titles,
+            posed.known,
+            work=lambda rows, workers: LinearWork(solver, posed.setting, rows, posed.targets, stop, n_threads),
+            found=posed.found,
+        )
+        self._run(job, X, y, metadata)
+        return self
+
+    def _model_starts(self, job: Job, work: Work, rows: Rows) -> list[WeightStart] | None:
+        return [WeightStart(self.coef_)] if self.coef_.shape == (rows.n_cols,) else None
+
+    def _certified(self, X: Any, y: Any, **more: Any) -> Certificate:
+        """The certificate of the fitted model on its training data; see `certify`."""
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        X, y = self._validated(X, y, reset=False)
+        posed = self._posed(self._setting(), X, y, **more)
+        check_same_classes(self, posed.known)
+        with one_blas_thread():
+            rows = as_rows(X, Workers(1))
+            judges = [posed.setting.judge(rows, target, Workers(1), WITNESS_TOL) for target in posed.targets]
+            models = posed.stored(rows)
+            found = [judge(model) for judge, model in zip(judges, models, strict=True)]
+            if not any(np.any(model.alpha) for model in models):
+                witnesses = self._witnesses(posed, rows, found)
+                found = [
+                    judge(replace(witness, w=model.w, b=model.b))
+                    for judge, witness, model in zip(judges, witnesses, models, strict=True)
+                ]
+        return Certificate.combine(found)
 
-    def _weight_starts(self, job: Job, n_cols: int) -> list[WeightStart] | None:
-        """Starts from the weights of the last fit, if they are for such a job."""
-        return [WeightStart(self.coef_)] if self.coef_.shape == (n_cols,) else None
+    def _witnesses(self, posed: Posed, rows: Rows, found: list[Certificate]) -> list[Solution]:
+        """Solutions whose bounds are as good for models of these values as the models' own were, if that is known.
 
-    def _run(self, job: Job, X: Any, y: Any, **metadata: Any) -> None:
-        """Solve, and store all that a fit leaves behind. `fit` itself calls it: a warning names the caller's line."""
-        bridge = CallbackBridge.of(self, X, y, metadata, len(job.targets), self.max_iter)
-        lines = progress_lines(self.verbose, job.titles, job.stop)
-        with fitting(job.n_threads, lines) as (cancel, workers):
-            rows = as_rows(X, workers)
-            starts = self._starts(job, rows)
+        The bounds are judged independently of how they were found.
+        """
+        before = getattr(self, "certificate_", None)
+        gap = inf if before is None or not isfinite(before.relative_gap) else before.relative_gap
+        wanted = [part.primal - gap * abs(part.primal) if isfinite(gap) else inf for part in found]
+        stop = Stop(tol=WITNESS_TOL, max_iter=WITNESS_MAX_ITER)
+        work = LinearWork(self._solver(), posed.setting, rows, posed.targets, stop, thread_count(self.n_jobs))
+        results = work.solve(observers=lambda k, candidate: [lambda record, state: record.dual >= wanted[k]])
+        return [result.solution for result in results]
 
-            def observers(k: int, candidate: Candidate) -> list[Observer]:
-                found: list[Observer] = [lines[k]] if lines else []
-                if bridge is not None:
-                    found.append(bridge.observer(k, candidate, job.found))
-                return found
 
-            self._set(job.known)  # a callback may look at the model while it is being trained
-            results = solve_all(
-                job.solver,
-                job.setting,
-                rows,
-                job.targets,
-                job.stop,
-                job.n_threads,
-                starts=starts,
-                cancel=cancel,
-                observers=observers,
-            )
-            final = job.found([result.solution for result in results])
-            self._set(final)
-            keep_outcome(self, results)
-            self.n_iter_ = max(result.counts["iterations"] for result in results)
-            keep_state(self, results, lambda: fingerprint(rows, job.targets, job.setting))
-            for line, result in zip(lines, results, strict=False):
-                line.close(str(result.status))
+def check_same_classes(estimator: Any, known: dict[str, Any]) -> None:
+    """Whether the data have the classes of the model, if there are classes."""
+    classes = known.get("classes_")
+    if classes is not None and not np.array_equal(classes, estimator.classes_):
+        raise SoftmarginError(
+            f"y has the classes {classes.tolist()}, the model {estimator.classes_.tolist()}: certify a model on the "
+            "data it was trained on."
+        )
 
-        if bridge is not None:
-            bridge.close(final)
-        if cancel.is_set:
-            raise KeyboardInterrupt
-        warn_unless_done(self, job.stop, FRAMES_TO_CALLER + 1)
 
-    def _set(self, attributes: dict[str, Any]) -> None:
-        for name, value in attributes.items():
-            setattr(self, name, value)
-
-    def _starts(self, job: Job, rows: Rows) -> Sequence[Any] | None:
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        if hasattr(self, "_state"):
-            key, states = self._state
-            fits = isinstance(states[0], getattr(job.solver, "state_type", object))
-            if fits and key == fingerprint(rows, job.targets, job.setting):
-                return states
-        return self._weight_starts(job, rows.n_cols)
+def chosen_intercept(estimator: Any) -> Intercept:
+    """What `fit_intercept`, `intercept` and `intercept_scaling` ask for, checked."""
+    if isinstance(estimator.intercept, str) and estimator.intercept == "none":
+        raise SoftmarginError("intercept='none' is unknown: use fit_intercept=False for a model without intercept.")
+    kind = validation.one_of(estimator.intercept, "intercept", ("free", "penalised"))
+    scaling = validation.positive_number(estimator.intercept_scaling, "intercept_scaling")
+    if not estimator.fit_intercept and kind == "penalised":
+        raise SoftmarginError("fit_intercept=False and intercept='penalised' contradict each other: drop one of them.")
+    if scaling != 1.0 and kind != "penalised":
+        raise SoftmarginError(
+            f"intercept_scaling={scaling:g} is the constant feature of a penalised intercept, which this model has "
+            "not: set intercept='penalised', or leave it out."
+        )
+    return intercept_named(kind if estimator.fit_intercept else "none", scaling)

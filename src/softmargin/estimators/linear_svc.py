@@ -1,24 +1,23 @@
 """The linear support vector classifier."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import validate_data
 
-from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution, WeightStart
+from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.build import linear_solver
+from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.linear_base import Job, LinearBase
+from softmargin.estimators.linear_base import LinearEstimator, Posed, chosen_intercept
+from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.scoring import finite_scores, labels_from_scores, linear_scores
 from softmargin.estimators.settings import LinearSetting
-from softmargin.problems.intercepts import intercept_named
+from softmargin.solvers.base import Solver
 
 
-class LinearSVC(ClassifierMixin, LinearBase):
+class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.x_i + b))``. More than two classes are trained one against
@@ -37,11 +36,14 @@ class LinearSVC(ClassifierMixin, LinearBase):
     fit_intercept : bool, default=True
         Whether there is an intercept b.
     intercept : {"free", "penalised"}, default="free"
-        "free": b is not penalised. "penalised": a constant feature 1, as in the papers and in LIBLINEAR.
+        "free": b is not penalised. "penalised": a constant feature, as in the papers and in LIBLINEAR.
+    intercept_scaling : float, default=1.0
+        The value of the constant feature of a penalised intercept: the larger it is, the less b is penalised.
     class_weight : dict, "balanced" or None, default=None
         Factor on the weights of each class's rows.
     max_iter : int or None, default=None
-        Limit on the iterations of each sub-problem (for "pegasos" and "sgd": passes over the data); None is no limit.
+        Limit on the iterations of each sub-problem (for "pegasos" and "sgd": passes over the data); None or -1
+        is no limit.
     max_seconds : float or None, default=None
         Limit on the time of solving, all classes together; compilation, validation and the judge are not counted. None
         is no limit.
@@ -75,7 +77,8 @@ class LinearSVC(ClassifierMixin, LinearBase):
     n_iter_ : int
         Iterations (the most of any sub-problem), earlier ones included where a fit was continued.
     seconds_ : dict
-        Seconds spent in all ("total"), judging ("judge") and compiling ("compile"), added up over the sub-problems.
+        Seconds on the wall in all ("total") and compiling ("compile"), and those of judging ("judge"), added up over
+        the sub-problems.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
@@ -100,6 +103,7 @@ class LinearSVC(ClassifierMixin, LinearBase):
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept: str = "free",
+        intercept_scaling: float = 1.0,
         class_weight: Any = None,
         max_iter: int | None = None,
         max_seconds: float | None = None,
@@ -113,6 +117,7 @@ class LinearSVC(ClassifierMixin, LinearBase):
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.intercept = intercept
+        self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.max_seconds = max_seconds
@@ -120,6 +125,9 @@ class LinearSVC(ClassifierMixin, LinearBase):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+
+    # LIBLINEAR's reading of class weights, for its models: see `validation.signed_weights`.
+    _rest_unweighted = False
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVC":
@@ -139,26 +147,26 @@ class LinearSVC(ClassifierMixin, LinearBase):
             After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again (while X
             and y are still being checked there is nothing to keep yet).
         """
-        setting = linear_setting(self)
-        solver = linear_solver(self.solver, self.random_state)
-        stop, n_threads = self._limits(solver)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
+        return self._fit(X, y, {"sample_weight": sample_weight})
+
+    def _solver(self) -> Solver:
+        return linear_solver(self.solver, self.random_state)
+
+    def _setting(self) -> LinearSetting:
+        return LinearSetting(validation.positive_number(self.C, "C"), chosen_intercept(self))
+
+    def _posed(self, setting: LinearSetting, X: Any, y: np.ndarray, sample_weight: Any = None) -> Posed:
         classes, codes = validation.class_labels(y)
-        targets = validation.signed_weights(classes, codes, self.class_weight, sample_weight)
+        targets = validation.signed_weights(classes, codes, self.class_weight, sample_weight, self._rest_unweighted)
         validation.finite_scale(setting.C, targets)
-        del codes
-        job = Job(
-            solver,
+        return Posed(
             setting,
             targets,
-            stop,
-            n_threads,
             titles=["LinearSVC"] if len(targets) == 1 else [f"LinearSVC class {label}" for label in classes],
             known={"classes_": classes},
-            found=partial(_attributes, X.shape),
+            found=_attributes,
+            stored=lambda rows: _solutions(self, rows),
         )
-        self._run(job, X, y, sample_weight=sample_weight)
-        return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances times |w|: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
@@ -169,17 +177,17 @@ class LinearSVC(ClassifierMixin, LinearBase):
         """The class of each row."""
         return labels_from_scores(self.decision_function(X), self.classes_)
 
-    def _weight_starts(self, job: Job, n_cols: int) -> list[WeightStart] | None:
+    def _model_starts(self, job: Job, work: Work, rows: Rows) -> list[WeightStart] | None:
         same_classes = np.array_equal(getattr(self, "classes_", ()), job.known["classes_"])
-        if not same_classes or self.coef_.shape != (len(job.targets), n_cols):
+        if not same_classes or self.coef_.shape != (len(job.titles), rows.n_cols):
             return None
-        return [linear_setting(self).start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
+        return [self._setting().start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
-def _attributes(shape: tuple[int, int], found: list[Solution | None]) -> dict[str, np.ndarray]:
+def _attributes(rows: Rows, found: list[Solution | None]) -> dict[str, np.ndarray]:
     """Of sub-problems without a solution as yet all is zero."""
-    n_rows, n_cols = shape
-    solutions = [solution or Solution(np.zeros(n_cols), 0.0, np.zeros(n_rows)) for solution in found]
+    nothing = Solution(np.zeros(rows.n_cols), 0.0, np.zeros(rows.n_rows))
+    solutions = [solution or nothing for solution in found]
     dual = np.column_stack([solution.alpha for solution in solutions])
     return {
         "coef_": solutions[0].w[None, :] if len(solutions) == 1 else np.array([solution.w for solution in solutions]),
@@ -188,16 +196,10 @@ def _attributes(shape: tuple[int, int], found: list[Solution | None]) -> dict[st
     }
 
 
-def linear_setting(estimator: Any) -> LinearSetting:
-    """C and the kind of intercept of a LinearSVC, checked."""
-    C = validation.positive_number(estimator.C, "C")
-    if isinstance(estimator.intercept, str) and estimator.intercept == "none":
-        raise SoftmarginError("intercept='none' is unknown: use fit_intercept=False for a model without intercept.")
-    intercept = validation.one_of(estimator.intercept, "intercept", ("free", "penalised"))
-    if not estimator.fit_intercept:
-        if intercept == "penalised":
-            raise SoftmarginError(
-                "fit_intercept=False and intercept='penalised' contradict each other: drop one of them."
-            )
-        intercept = "none"
-    return LinearSetting(C, intercept_named(intercept))
+def _solutions(model: LinearSVC, rows: Rows) -> list[Solution]:
+    """The inverse of `_attributes`; models of other libraries have no dual vectors."""
+    coef = np.atleast_2d(model.coef_)
+    dual = getattr(model, "dual_", None)
+    alphas = np.zeros((len(coef), rows.n_rows)) if dual is None else dual.reshape(len(dual), -1).T
+    intercepts = np.broadcast_to(np.ravel(model.intercept_), (len(coef),))
+    return [Solution(w, float(b), alpha) for w, b, alpha in zip(coef, intercepts, alphas, strict=True)]

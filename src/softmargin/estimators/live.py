@@ -20,30 +20,26 @@ from softmargin.core.trace import Clock
 from softmargin.data.convert import as_rows, thinned
 from softmargin.data.growing import GrowingRows
 from softmargin.data.rows import Rows
-from softmargin.estimators.build_kernel import KernelSetting, Pair, Stage, Staged, pairs_of, without_opponent
+from softmargin.estimators.kernel_targets import Pair, pairs_of
+from softmargin.estimators.kernel_work import KernelSetting
 from softmargin.estimators.training_rows import Training
 from softmargin.kernels.cached import RowStore
 from softmargin.kernels.functions import Custom
 from softmargin.kernels.growing import GrowingMatrix, GrowingStore, PartRows, order_without
+from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.growing_judge import GrowingJudge
 from softmargin.problems.kernel_certificate import KernelJudge
-from softmargin.problems.svc_dual import SVCDual
-from softmargin.solvers.active_set import path
-from softmargin.solvers.active_set.active_set import ActiveSet, Scratch
+from softmargin.problems.row_loss import RowLoss
+from softmargin.solvers.active_set import changing_rows
+from softmargin.solvers.active_set.active_set import ActiveSet, Settling
 from softmargin.solvers.active_set.working import Working
 from softmargin.solvers.base import run
 from softmargin.solvers.dual_state import DualState, repaired
 from softmargin.solvers.smo.block import BlockSMO
+from softmargin.solvers.staged import Continued, Stage
 
 # Candidates beside the free variables when few rows are new: so many for each, and at least so many.
 _CANDIDATES_A_ROW, _FEW_CANDIDATES = 4, 16
-
-
-class _Continued(Staged):
-    """The active set from a state with its working set."""
-
-    def init(self, problem: SVCDual, start: Any = None) -> DualState:
-        return replace(start, block=Stage("active", start.block))
 
 
 class LivePair:
@@ -62,9 +58,9 @@ class LivePair:
     def has_opponents(self) -> bool:
         return bool((self.signed_weights > 0).any() and (self.signed_weights < 0).any())
 
-    def problem(self, C: float, signed_weights: np.ndarray | None = None) -> SVCDual:
+    def problem(self, C: float, signed_weights: np.ndarray | None = None) -> BoxQP:
         weights = self.signed_weights if signed_weights is None else signed_weights
-        return SVCDual(self.store, weights, C, self.store.workers)
+        return BoxQP(self.store, RowLoss.classification(weights, C), self.store.workers)
 
     def wake(self, C: float) -> None:
         """Make the dual variables feasible, and f from them; what is counted begins here."""
@@ -73,9 +69,7 @@ class LivePair:
         if self.f.size == self.beta.size:
             return
         self.beta = repaired(self.beta, self.problem(C))
-        support = self.beta.nonzero()[0]
-        self.store.fetch(support[: self.store.capacity])
-        self.f = self.store.product(self.beta)
+        self.f = self.store.product(self.beta, keep=True)
 
     def add(self, ids: np.ndarray, signed_weights: np.ndarray, C: float, candidates: int) -> None:
         """New rows, which the store's source has already."""
@@ -88,7 +82,7 @@ class LivePair:
         self.signed_weights = np.append(self.signed_weights, signed_weights)
         self.beta, self.f = beta, np.append(self.f, self.store.outputs(beta, fresh))
         if self.work is not None:
-            path.extend(self.work, self.problem(C), self.beta, self.f)
+            changing_rows.extend(self.work, self.problem(C), self.beta, self.f)
             self.work.candidates = min(candidates, max(_FEW_CANDIDATES, _CANDIDATES_A_ROW * ids.size))
 
     def retire(self, places: np.ndarray, C: float) -> None:
@@ -104,7 +98,7 @@ class LivePair:
             self.f = self.store.product(self.beta)
             return
         self.work.begin(problem, self.beta, self.f)
-        path.retire(self.work, problem, places)
+        changing_rows.retire(self.work, problem, places)
         self.beta, self.f = self.work.beta, self.work.f
 
     def reorder(self, order: np.ndarray, C: float) -> None:
@@ -115,21 +109,22 @@ class LivePair:
         self.beta, self.f = self.beta[order], self.f[order]
         self.judge.forget()
         if self.work is not None:
-            path.reorder(self.work, self.problem(C), order, self.beta, self.f)
+            changing_rows.reorder(self.work, self.problem(C), order, self.beta, self.f)
 
     def solve(self, active: ActiveSet, C: float, stop: Stop, workers: Workers, cancel: Cancel) -> None:
         """Restore the optimum."""
         pair = Pair(self.first, self.second, self.ids, self.signed_weights)
-        if not self.has_opponents:
-            self.result = without_opponent(pair)
+        if (answer := pair.answer()) is not None:
+            self.result = answer
             return
-        judge, problem = KernelJudge(self.store, self.signed_weights, C, tol=stop.tol), self.problem(C)
+        problem = self.problem(C)
+        judge = KernelJudge.of(problem, stop.tol)
         was_solved = self.has_grown and self.work is not None and self.result.status.reached_goal
-        is_solved = was_solved and problem.measure(self.beta, self.f).kkt <= active.tol
-        state = path.with_working(DualState(self.beta, self.f).counted(problem), self.work, settled=is_solved)
+        is_solved = was_solved and problem.measure(self.beta, self.f).kkt <= active.tol * problem.unit
+        state = changing_rows.with_working(DualState(self.beta, self.f).counted(problem), self.work, settled=is_solved)
         self.work, self.has_grown = None, False
         self.result = run(
-            _Continued(active, BlockSMO(stopping=stop.rule)),
+            Continued(active, BlockSMO(stopping=stop.rule)),
             problem,
             stop,
             lambda solution: self.judge(judge, solution),
@@ -139,8 +134,8 @@ class LivePair:
         )
         state = self.result.state
         self.beta, self.f = state.beta, state.f
-        scratch = state.block.block if isinstance(state.block, Stage) else None
-        if isinstance(scratch, Scratch) and scratch.work is not None and scratch.work.matches is state.beta:
+        scratch = state.scratch.scratch if isinstance(state.scratch, Stage) else None
+        if isinstance(scratch, Settling) and scratch.work is not None and scratch.work.matches is state.beta:
             self.work = scratch.work
 
     def left_out(self, active: ActiveSet, C: float, workers: Workers) -> np.ndarray:
@@ -154,7 +149,7 @@ class LivePair:
                 "max_bytes of softmargin.ActiveSet, or lower C or gamma."
             )
         n_positive = int(np.count_nonzero(self.signed_weights > 0))
-        saved = path.Saved(self.work)
+        saved = changing_rows.Saved(self.work)
         for k in self.beta.nonzero()[0].tolist():
             workers.check()
             weights = self.signed_weights.copy()
@@ -167,12 +162,12 @@ class LivePair:
         saved.close()
         return out
 
-    def _without(self, k: int, active: ActiveSet, problem: SVCDual) -> float:
+    def _without(self, k: int, active: ActiveSet, problem: BoxQP) -> float:
         assert self.work is not None
         self.work.begin(problem, self.beta, self.f)
-        path.retire(self.work, problem, np.array([k]))
-        state = path.with_working(DualState(self.work.beta, self.work.f), self.work)
-        while not state.block.settled and not state.is_stalled:
+        changing_rows.retire(self.work, problem, np.array([k]))
+        state = changing_rows.with_working(DualState(self.work.beta, self.work.f), self.work)
+        while not state.scratch.settled and not state.is_stalled:
             state = active.step(problem, state)
         return float(state.f[k]) + problem.solution(state.beta, state.f).b
 

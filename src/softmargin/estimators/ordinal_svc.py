@@ -4,21 +4,25 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
-from softmargin.core.result import Solution
+from softmargin.core.result import Certificate, Solution
+from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.build import plane_solver
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.linear_base import Job, LinearBase
+from softmargin.estimators.linear_base import LinearEstimator, Posed
+from softmargin.estimators.linear_work import plane_solver
+from softmargin.estimators.rank_svm import stored_ranking
 from softmargin.estimators.scoring import finite_scores, linear_scores
 from softmargin.estimators.settings import OrdinalSetting, OrdinalTarget, RankSetting, RankTarget
 from softmargin.linalg.thresholds import COSTS, assign_ranks, depths, fit_thresholds
+from softmargin.problems.ordinal import OrdinalSolution
+from softmargin.solvers.base import Solver
 
 THRESHOLDS = ("fitted", "immediate", "all")
 
 
-class OrdinalSVC(ClassifierMixin, LinearBase):
+class OrdinalSVC(ClassifierMixin, LinearEstimator):
     """Ordinal regression: one linear score and ascending thresholds that cut it into ordered classes.
 
     ``thresholds="fitted"`` learns the score from the order alone, as `RankSVM` does: ``1/2 |w|^2 + C * mean over pairs
@@ -78,7 +82,7 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
     n_iter_ : int
         Iterations, earlier ones included where a fit was continued.
     seconds_ : dict
-        Seconds spent in all ("total"), judging ("judge") and compiling ("compile").
+        Seconds on the wall in all ("total"), judging ("judge") and compiling ("compile").
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
@@ -152,42 +156,50 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
             After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again (while X
             and y are still being checked there is nothing to keep yet).
         """
-        setting = ordinal_setting(self)
-        cost = validation.one_of(self.cost, "cost", COSTS)
-        solver = plane_solver(self.solver)
-        stop, n_threads = self._limits(solver)
         order = validation.order_of(y) if self.classes is None else self.classes
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
+        return self._fit(X, y, {"sample_weight": sample_weight}, order=order)
+
+    def _solver(self) -> Solver:
+        return plane_solver(self.solver)
+
+    def _setting(self) -> OrdinalSetting | RankSetting:
+        """Thresholds that are fitted afterwards need a ranking only, of all rows as one query."""
+        C = validation.positive_number(self.C, "C")
+        validation.one_of(self.cost, "cost", COSTS)
+        kind = validation.one_of(self.thresholds, "thresholds", THRESHOLDS)
+        return RankSetting(C) if kind == "fitted" else OrdinalSetting(C, kind)
+
+    def _posed(self, setting: Any, X: Any, y: np.ndarray, sample_weight: Any = None, order: Any = None) -> Posed:
         classes, ranks = validation.ordered_classes(y, order)
         weights = ordinal_weights(self, classes, ranks, sample_weight)
         target, present = ordinal_target(setting, ranks, weights)
 
-        def attributes(solutions: list[Solution]) -> dict[str, Any]:
+        def attributes(rows: Rows, solutions: list[Solution]) -> dict[str, Any]:
             [solution] = solutions
             if isinstance(target, OrdinalTarget):
                 between, dual = np.asarray(solution.b), solution.alpha
             else:
                 scores = linear_scores(X, solution.w[None, :])
                 places = np.searchsorted(present, ranks)
-                between, dual = _finite_thresholds(scores, places, weights, present.size, cost), None
+                between, dual = _finite_thresholds(scores, places, weights, present.size, self.cost), None
             return {
                 "coef_": solution.w,
                 "thresholds_": _spread(between, present, classes.size),
                 "dual_": dual,
             }
 
-        job = Job(
-            solver,
-            setting,
-            [target],
-            stop,
-            n_threads,
-            titles=["OrdinalSVC"],
-            known={"classes_": classes},
-            found=attributes,
-        )
-        self._run(job, X, y, sample_weight=sample_weight)
-        return self
+        def stored(rows: Rows) -> list[Solution]:
+            if isinstance(target, RankTarget):
+                return [stored_ranking(self, setting, target, rows)]
+            thresholds = self.thresholds_[present[:-1]]
+            dual = getattr(self, "dual_", None)
+            alpha = np.zeros((rows.n_rows, thresholds.size)) if dual is None else dual
+            return [OrdinalSolution(self.coef_, thresholds, alpha)]
+
+        return Posed(setting, [target], ["OrdinalSVC"], {"classes_": classes}, attributes, stored)
+
+    def _certified(self, X: Any, y: Any, **more: Any) -> Certificate:
+        return super()._certified(X, y, order=getattr(self, "classes_", None), **more)
 
     def predict_score(self, X: Any) -> np.ndarray:
         """The score w.x of each row, which `thresholds_` cut into classes: larger means a higher class."""
@@ -213,13 +225,6 @@ class OrdinalSVC(ClassifierMixin, LinearBase):
         """The share of the rows whose class is predicted; labels may be any that `fit` takes, half stars too."""
         predicted = self.predict(X)
         return float(np.average(predicted == column_or_1d(y), weights=sample_weight))
-
-
-def ordinal_setting(estimator: Any) -> OrdinalSetting | RankSetting:
-    """C and the kind of thresholds of an OrdinalSVC, checked."""
-    C = validation.positive_number(estimator.C, "C")
-    kind = validation.one_of(estimator.thresholds, "thresholds", THRESHOLDS)
-    return RankSetting(C) if kind == "fitted" else OrdinalSetting(C, kind)
 
 
 def ordinal_weights(estimator: Any, classes: np.ndarray, ranks: np.ndarray, sample_weight: Any) -> np.ndarray:

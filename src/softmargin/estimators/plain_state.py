@@ -2,7 +2,8 @@
 
 What a fit leaves behind is handed over as numbers, strings, lists, dictionaries and arrays, and put together again on
 the other side. So skops, which loads only types that it is told to trust, needs to trust the estimator and, if it is an
-object, its solver (`SKOPS_TRUSTED_TYPES`); and a long trace takes a few arrays instead of thousands of objects.
+object, its solver (`softmargin.SKOPS_TRUSTED_TYPES` lists them all). A long trace takes a few arrays instead of
+thousands of objects.
 """
 
 from collections.abc import Callable
@@ -15,22 +16,6 @@ from softmargin.core.status import Status
 from softmargin.core.trace import Record, Trace
 from softmargin.estimators.training_rows import Training
 from softmargin.estimators.training_state import FORMS, pack_states, unpack_states
-
-# For skops.io.load(..., trusted=...) and MLflow's skops_trusted_types: every type of ours that a fitted model may hold.
-SKOPS_TRUSTED_TYPES = [
-    "softmargin.estimators.linear_svc.LinearSVC",
-    "softmargin.estimators.ordinal_svc.OrdinalSVC",
-    "softmargin.estimators.rank_svm.RankSVM",
-    "softmargin.estimators.svc.SVC",
-    "softmargin.solvers.active_set.active_set.ActiveSet",
-    "softmargin.solvers.cutting_plane.cpa.CPA",
-    "softmargin.solvers.cutting_plane.ocas.OCAS",
-    "softmargin.solvers.interior.ipm.IPM",
-    "softmargin.solvers.smo.block.BlockSMO",
-    "softmargin.solvers.smo.smo.SMO",
-    "softmargin.solvers.subgradient.pegasos.Pegasos",
-    "softmargin.solvers.subgradient.sgd.SGD",
-]
 
 
 class PlainStateMixin:

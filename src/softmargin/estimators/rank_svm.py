@@ -4,21 +4,26 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.result import PlaneSolution, Solution
+from softmargin.core.threads import Workers
+from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.build import plane_solver
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.linear_base import Job, LinearBase
+from softmargin.estimators.linear_base import LinearEstimator, Posed
+from softmargin.estimators.linear_work import plane_solver
 from softmargin.estimators.scoring import finite_scores, linear_scores
 from softmargin.estimators.settings import RankSetting, RankTarget
 from softmargin.linalg.counting import Pairs
 from softmargin.metrics.queries import queries_of
 from softmargin.metrics.ranking import swapped_pairs
+from softmargin.problems.ranking import Witness
+from softmargin.solvers.base import Solver
+from softmargin.solvers.cutting_plane.state import PlaneState
 
 
-class RankSVM(LinearBase):
+class RankSVM(LinearEstimator):
     """A linear score that puts rows in the order of their targets, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * mean over pairs of max(0, 1 - (w.x_i - w.x_j))`` over the pairs of rows of one query
@@ -66,7 +71,7 @@ class RankSVM(LinearBase):
     n_iter_ : int
         Iterations, earlier ones included where a fit was continued.
     seconds_ : dict
-        Seconds spent in all ("total"), judging ("judge") and compiling ("compile").
+        Seconds on the wall in all ("total"), judging ("judge") and compiling ("compile").
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
@@ -145,24 +150,29 @@ class RankSVM(LinearBase):
             After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again (while X
             and y are still being checked there is nothing to keep yet).
         """
-        setting = rank_setting(self)
-        solver = plane_solver(self.solver)
-        stop, n_threads = self._limits(solver)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True)
+        return self._fit(X, y, {"qid": qid, "sample_weight": sample_weight})
+
+    def _solver(self) -> Solver:
+        return plane_solver(self.solver)
+
+    def _setting(self) -> RankSetting:
+        return RankSetting(
+            C=validation.positive_number(self.C, "C"),
+            average=validation.one_of(self.pairs, "pairs", ("mean", "sum")) == "mean",
+            equal_queries=validation.one_of(self.query_weight, "query_weight", ("pairs", "equal")) == "equal",
+        )
+
+    def _posed(self, setting: RankSetting, X: Any, y: np.ndarray, qid: Any = None, sample_weight: Any = None) -> Posed:
         _refuse_query_column(getattr(self, "feature_names_in_", ()))
         target = rank_target(setting, y, qid, sample_weight)
-        job = Job(
-            solver,
+        return Posed(
             setting,
             [target],
-            stop,
-            n_threads,
             titles=["RankSVM"],
             known={"n_pairs_": _weight_of_pairs(target, setting)},
-            found=lambda solutions: {"coef_": solutions[0].w},
+            found=lambda rows, solutions: {"coef_": solutions[0].w},
+            stored=lambda rows: [stored_ranking(self, setting, target, rows)],
         )
-        self._run(job, X, y, qid=qid, sample_weight=sample_weight)
-        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """The score of each row, larger meaning further up."""
@@ -184,15 +194,6 @@ class RankSVM(LinearBase):
         X, y, qid, sample_weight : as for `fit`
         """
         return 1.0 - swapped_pairs(y, self.predict(X), qid, sample_weight)
-
-
-def rank_setting(estimator: Any) -> RankSetting:
-    """C and what it multiplies, checked."""
-    return RankSetting(
-        C=validation.positive_number(estimator.C, "C"),
-        average=validation.one_of(estimator.pairs, "pairs", ("mean", "sum")) == "mean",
-        equal_queries=validation.one_of(estimator.query_weight, "query_weight", ("pairs", "equal")) == "equal",
-    )
 
 
 def _refuse_query_column(names: Iterable[str]) -> None:
@@ -221,6 +222,15 @@ def rank_target(setting: RankSetting, y: np.ndarray, qid: Any, sample_weight: An
             "rows that are to be compared."
         )
     return target
+
+
+def stored_ranking(model: Any, setting: RankSetting, target: RankTarget, rows: Rows) -> Solution:
+    """The weights of the model, with the planes that it keeps to continue from, if there are any."""
+    state = model._state[1][0] if hasattr(model, "_state") else None
+    if not isinstance(state, PlaneState) or not isinstance(state.planes.witnesses[0], Witness):
+        return PlaneSolution(model.coef_, 0.0, np.empty(0), ())
+    problem = setting.problem(rows, target, Workers(1))
+    return problem.solution(model.coef_, state.best.f, state.planes.witnesses, state.gamma)
 
 
 def _weight_of_pairs(target: RankTarget, setting: RankSetting) -> float:

@@ -15,17 +15,18 @@ from softmargin.core.threads import thread_count
 from softmargin.data.columns import without_empty_columns
 from softmargin.data.convert import as_rows
 from softmargin.estimators.kernel_scoring import kernel_scores, named_kernel, one_against_one, pair_coefficients
-from softmargin.estimators.scoring import labels_from_scores, linear_scores
+from softmargin.estimators.scoring import INSIDE_OR_OUTSIDE, labels_from_scores, linear_scores
 from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays
 from softmargin.kernels.functions import RBF, Laplacian
 from softmargin.linalg.thresholds import assign_ranks
+from softmargin.tasks.records import TASK_NAMED
 
 _IN_DISTANCES = "in all support vectors they are zero, and they count in the distances"
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A ranking has no classes; ordered classes have thresholds between them.
+    """Rankings and regressions have no classes; ordered classes have thresholds between them.
 
     `scores(X, n_jobs)` has shape (n_rows,) for both and for two classes, else (n_rows, n_classes); nan where X is not
     finite. X may have more columns than the model has features, unless `unseen` is empty: features that training never
@@ -39,19 +40,22 @@ class Predictor:
     unseen: str = "they have weight zero"
 
     def labels(self, scores: np.ndarray) -> np.ndarray:
-        """The class of each row, if there are classes."""
+        """The class of each row; if there are no classes, its score is what is predicted."""
         if self.classes is None:
-            raise ModelFileError("a ranking has scores, but no labels.")
+            return scores
         if self.thresholds is None or self.classes.size == 2:
             return labels_from_scores(scores, self.classes)
         return self.classes[assign_ranks(scores, self.thresholds)]
 
 
 def predictor_of(record: ModelRecord) -> Predictor:
-    if record.kind == "SVC":
-        return _kernel_predictor(record)
+    """What predicts with a model that may come from anywhere."""
+    return TASK_NAMED[record.kind].predictor.load()(record)
+
+
+def linear_predictor(record: ModelRecord) -> Predictor:
     arrays = record.arrays
-    classes, thresholds, coef = arrays.get("classes_"), arrays.get("thresholds_"), np.atleast_2d(arrays["coef_"])
+    classes, thresholds, coef = _classes(record), arrays.get("thresholds_"), np.atleast_2d(arrays["coef_"])
     intercept = arrays.get("intercept_", np.zeros(1))
     if thresholds is not None:
         intercept = -thresholds if thresholds.size == 1 else np.zeros(1)  # two classes are told apart by the sign
@@ -66,12 +70,12 @@ def predictor_of(record: ModelRecord) -> Predictor:
     return Predictor(classes, n_features, scores, thresholds)
 
 
-def _kernel_predictor(record: ModelRecord) -> Predictor:
+def kernel_predictor(record: ModelRecord) -> Predictor:
     params, values, arrays = record.params, record.values, record.arrays
     kernel = named_kernel(
         params.get("kernel", "rbf"), values.get("gamma_"), params.get("degree", 3), params.get("coef0", 0.0)
     )
-    n_features, classes = values.get("n_features_in_"), arrays["classes_"]
+    n_features, classes = values.get("n_features_in_"), _classes(record)
     if not isinstance(n_features, int) or not 1 <= n_features <= MAX_COLUMNS:
         raise ModelFileError(f"the number of features cannot be {n_features!r}.")
     vectors = matrix_from_arrays("support_vectors_", arrays, n_features)
@@ -82,7 +86,7 @@ def _kernel_predictor(record: ModelRecord) -> Predictor:
     is_known = support.min(initial=0) >= 0 and support.max(initial=0) < n_features
     if (vectors is None) != (kernel is None) or (kernel is None and not is_known):
         raise ModelFileError("a model needs its support vectors, or for a precomputed kernel their rows.")
-    coefficients = pair_coefficients(dual_coef, n_support)
+    coefficients = np.ascontiguousarray(dual_coef.T) if len(dual_coef) == 1 else pair_coefficients(dual_coef, n_support)
 
     def scores(X: Any, n_jobs: int | None) -> np.ndarray:
         known = X if X.shape[1] == n_features else X[:, :n_features]
@@ -93,10 +97,17 @@ def _kernel_predictor(record: ModelRecord) -> Predictor:
         (rows,), _ = without_empty_columns(as_rows(known))
         if not np.isfinite(rows.flat.values).all():  # and a kernel of infinity may be finite
             found[np.isnan(rows.dot(np.zeros(rows.n_cols)))] = np.nan
-        return found.ravel() if classes.size == 2 else one_against_one(found, classes.size)
+        return found.ravel() if len(dual_coef) == 1 else one_against_one(found, n_support.size)
 
     unseen = {RBF: _IN_DISTANCES, Laplacian: _IN_DISTANCES, type(None): ""}
     return Predictor(classes, n_features, scores, unseen=unseen.get(type(kernel), Predictor.unseen))
+
+
+def _classes(record: ModelRecord) -> np.ndarray | None:
+    """The labels that a model predicts, if it does."""
+    if TASK_NAMED[record.kind].target == "nothing":
+        return INSIDE_OR_OUTSIDE
+    return record.arrays.get("classes_")
 
 
 def _falloff(kernel: Any, unseen: Any) -> np.ndarray:

@@ -7,6 +7,9 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.data.convert import as_rows
 
+# What one-class models predict: outliers first, as labels_from_scores expects of two classes.
+INSIDE_OR_OUTSIDE = np.array([-1, 1])
+
 
 def linear_scores(X: Any, coef: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
     """X coef' + intercept: shape (n_rows,) for one row of coefficients, else (n_rows, n_classes)."""

@@ -3,7 +3,7 @@
 A target is what a sub-problem is to learn: signed weights, ordered pairs, or ranks.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from softmargin.linalg.counting import Pairs
 from softmargin.problems.base import Judge
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
+from softmargin.problems.hinge_targets import HingeTarget
 from softmargin.problems.intercepts import Intercept
 from softmargin.problems.ordinal import Ordinal
 from softmargin.problems.ordinal_certificate import OrdinalJudge
@@ -60,7 +61,7 @@ class Setting(Protocol):
 
 @dataclass(frozen=True)
 class LinearSetting:
-    """A hinge problem; the target are signed weights."""
+    """A hinge problem; the target says what is learned, or is the signed weights of two classes."""
 
     C: float
     intercept: Intercept
@@ -69,13 +70,15 @@ class LinearSetting:
     def key(self) -> str:
         return self.intercept.key
 
-    def parts(self, target: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (target,)
+    def parts(self, target: HingeTarget | np.ndarray) -> tuple[np.ndarray, ...]:
+        if isinstance(target, np.ndarray):
+            return (target,)
+        return tuple(np.asarray(getattr(target, part.name)) for part in fields(target))  # type: ignore[arg-type]
 
-    def problem(self, rows: Products, target: np.ndarray, workers: Workers) -> Hinge:
+    def problem(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers) -> Hinge:
         return Hinge(rows.on(workers), target, self.C, self.intercept, workers)
 
-    def judge(self, rows: Products, target: np.ndarray, workers: Workers, tol: float) -> HingeJudge:
+    def judge(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers, tol: float) -> HingeJudge:
         return HingeJudge(rows.on(workers), target, self.C, self.intercept, tol)
 
     def resumed(self, problem: Hinge, state: Any) -> Any:

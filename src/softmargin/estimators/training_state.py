@@ -2,7 +2,7 @@
 
 A state is a tree of frozen dataclasses with numbers and arrays at its ends. It is taken apart into two flat
 dictionaries, whose keys are paths such as "best.x", and put together again by the annotations of its class. Fields that
-are not compared are scratch and left out. The shapes its arrays must have are in `io/record.py`; they are checked,
+are not compared are scratch and left out. The shapes its arrays must have are in `tasks/layouts.py`; they are checked,
 because compiled code relies on them.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.estimators.settings import LastStep
-from softmargin.io.record import CODES, STATES, check_axes
+from softmargin.io.record import CODES, check_axes
 from softmargin.problems import hinge, ordinal, ranking
 from softmargin.problems.base import Hint, is_wide
 from softmargin.solvers.cutting_plane import planes as plane_store
@@ -25,8 +25,10 @@ from softmargin.solvers.cutting_plane.planes import Planes
 from softmargin.solvers.cutting_plane.state import PlaneState
 from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.subgradient.state import SubgradientState
+from softmargin.tasks.layouts import STATES
 
 LARGEST_COUNT = 2**53
+_ROUNDING = 1e-6  # of inner products of planes, as a share of the product of their lengths
 Numbers = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
@@ -235,6 +237,7 @@ class _StoredPlanes(ABC):
         good = (
             1 <= count <= self.capacity <= max(plane_store.FIRST_CAPACITY, 2 * count)
             and width == (n_rows if as_outputs else n_weights)
+            and _can_be_gram(self.gram)
             and self._fits(n_rows)
         )
         if not good:
@@ -312,6 +315,14 @@ class _OrdinalPlanes(_StoredPlanes):
 
     def _fits(self, n_rows: int) -> bool:
         return self.witness_bits.shape[2] == -(-n_rows // 8) and _are_rows(self.witness_rows, n_rows)
+
+
+def _can_be_gram(gram: np.ndarray) -> bool:
+    """Whether these can be inner products: symmetric, and none larger than the lengths allow, up to rounding."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.diagonal(gram))
+        largest = np.outer(lengths, lengths) * (1.0 + _ROUNDING)
+        return bool((np.abs(gram) <= largest).all() and (np.abs(gram - gram.T) <= _ROUNDING * largest).all())
 
 
 def _are_rows(index: np.ndarray, n_rows: int) -> bool:

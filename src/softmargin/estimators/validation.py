@@ -16,6 +16,8 @@ from softmargin.core.stopping import Stop
 _UNTRAINED = {"relative_gap": 1.0, "epsilon": 1.0, "kkt": 2.0}
 # A kernel matrix is read in parts of so many values, and may be asymmetric by this share of its largest entry.
 _BLOCK_VALUES = 1 << 22
+# Targets of a regression up to here have finite squares.
+_LARGEST_TARGET = 1e150
 _ASYMMETRY = 1e-5
 # Numbers with fractions are labels of ordered classes only if at most this share of the rows have labels of their own.
 _DISTINCT_SHARE = 0.5
@@ -25,6 +27,27 @@ def positive_number(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value <= 0:
         raise SoftmarginError(f"{name}={value!r} must be a positive, finite number, for example 1.0.")
     return float(value)
+
+
+def not_negative(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < 0:
+        raise SoftmarginError(f"{name}={value!r} must be a finite number of at least 0, for example 0.1.")
+    return float(value)
+
+
+def share(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
+        raise SoftmarginError(f"{name}={value!r} must be a share of the rows: above 0, and at most 1.")
+    return float(value)
+
+
+def loss(value: Any) -> None:
+    """The one loss of regression, under scikit-learn's name for it."""
+    if value != "epsilon_insensitive":
+        raise SoftmarginError(
+            f"loss={value!r} is unknown: the loss is 'epsilon_insensitive'. For the squared one use "
+            "sklearn.svm.LinearSVR."
+        )
 
 
 def optional_limit(value: Any, name: str, kind: type, hint: str) -> Any:
@@ -38,6 +61,23 @@ def optional_limit(value: Any, name: str, kind: type, hint: str) -> Any:
     return value
 
 
+def is_no_limit(max_iter: Any) -> bool:
+    """None, or -1 as scikit-learn's SVC writes it."""
+    return max_iter is None or (isinstance(max_iter, Integral) and not isinstance(max_iter, bool) and max_iter == -1)
+
+
+def cache_limit(cache_bytes: Any, cache_size: Any) -> float | None:
+    """Bytes for kernel values, given as such, or in MB (2^20 bytes) as in scikit-learn; None leaves it open."""
+    if cache_bytes is not None and cache_size is not None:
+        raise SoftmarginError(
+            f"cache_bytes={cache_bytes!r} and cache_size={cache_size!r} set the same limit, in bytes and in MB: give "
+            "one of them."
+        )
+    if cache_size is not None:
+        return positive_number(cache_size, "cache_size") * 2**20
+    return None if cache_bytes is None else positive_number(cache_bytes, "cache_bytes")
+
+
 def stop_rule(tol: Any, max_iter: Any, max_seconds: Any, rule: str) -> Stop:
     """The limits of a fit, checked."""
     if isinstance(tol, bool) or not isinstance(tol, Real) or not 0 <= float(tol) < math.inf:
@@ -47,7 +87,7 @@ def stop_rule(tol: Any, max_iter: Any, max_seconds: Any, rule: str) -> Stop:
             f"tol={tol!r} asks for nothing, because w = 0 meets it before any training: for this stop rule it must be "
             f"below {_UNTRAINED[rule]:g}; the default is 0.001."
         )
-    max_iter = optional_limit(max_iter, "max_iter", Integral, "no limit")
+    max_iter = None if is_no_limit(max_iter) else optional_limit(max_iter, "max_iter", Integral, "no limit")
     max_seconds = optional_limit(max_seconds, "max_seconds", Real, "no limit")
     return Stop(
         tol=float(tol),
@@ -101,6 +141,16 @@ def ranking_targets(y: np.ndarray) -> np.ndarray:
         ) from None
     if not np.isfinite(targets).all():
         raise SoftmarginError("y holds NaN or infinity: leave such rows out, or give them a target.")
+    return targets
+
+
+def regression_targets(y: np.ndarray, epsilon: float) -> np.ndarray:
+    """y as float64; targets that overflow with epsilon are refused."""
+    targets = np.asarray(y, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        largest = float(np.abs(targets).max(initial=0.0)) + epsilon
+    if not largest < _LARGEST_TARGET:
+        raise SoftmarginError(f"targets of {largest:.3g} and more are too large to be squared: scale y.")
     return targets
 
 

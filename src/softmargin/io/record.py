@@ -1,8 +1,4 @@
-"""What a model file holds before it is a model: plain values and arrays, and what each kind of model stores.
-
-The tables below are the whole of it. An array is described by its type and the names of its lengths; one name is one
-length wherever it stands, so arrays that contradict each other are found without knowing what they mean.
-"""
+"""What a model file holds before it is a model: plain values and arrays, compared with what its task says it stores."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -13,6 +9,8 @@ import numpy as np
 
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.core.result import Certificate
+from softmargin.tasks.layouts import ORIGIN
+from softmargin.tasks.records import TASK_NAMED
 
 
 @dataclass(frozen=True)
@@ -33,201 +31,6 @@ class ModelRecord:
     arrays: dict[str, np.ndarray]
     versions: dict[str, str] = field(default_factory=dict)
 
-
-@dataclass(frozen=True)
-class Kind:
-    """What one kind of model stores: arrays it must have, groups of arrays that come together or not at all, values."""
-
-    arrays: Mapping[str, str]
-    groups: tuple[Mapping[str, str], ...]
-    values: tuple[str, ...]
-    rule: Callable[[Mapping[str, int]], bool]  # whether lengths of different names go together
-
-
-def one_against_rest(lengths: Mapping[str, int]) -> bool:
-    n_classes = lengths["classes"]
-    return n_classes >= 2 and lengths["problems"] == (1 if n_classes == 2 else n_classes) and lengths["features"] >= 1
-
-
-def one_against_one(lengths: Mapping[str, int]) -> bool:
-    n_classes, n_vectors = lengths["classes"], lengths["vectors"]
-    return (
-        n_classes >= 2
-        and lengths["others"] == n_classes - 1
-        and lengths["problems"] == n_classes * (n_classes - 1) // 2
-        and lengths.get("features", 1) >= 1
-        and lengths.get("bounds", n_vectors + 1) == n_vectors + 1
-        and lengths.get("training_bounds", lengths.get("rows", 0) + 1) == lengths.get("rows", 0) + 1
-    )
-
-
-def one_score(lengths: Mapping[str, int]) -> bool:
-    return lengths["features"] >= 1 and lengths.get("problems", 1) == 1
-
-
-def one_score_in_classes(lengths: Mapping[str, int]) -> bool:
-    n_thresholds = lengths["classes"] - 1
-    return (
-        one_score(lengths) and lengths["thresholds"] == n_thresholds >= 1 <= lengths.get("margins", 1) <= n_thresholds
-    )
-
-
-# "label": numbers, bool or text. "text": strings. "number": what data consist of. "index": integers of 32 or 64 bits.
-# "float": floats of 32 or 64 bits. The other types are those of safetensors.
-LINEAR = {
-    "coef_": "F64 problems features",
-    "intercept_": "F64 problems",
-    "classes_": "label classes",
-}
-FEATURE_NAMES = {"feature_names_in_": "text features"}
-DUAL = {"dual_": "F64 rows problems"}
-RANK = {"coef_": "F64 features"}
-ORDINAL = {
-    "coef_": "F64 features",
-    "thresholds_": "F64 thresholds",
-    "classes_": "label classes",
-}
-MARGIN_DUAL = {"dual_": "F64 rows margins"}  # a column for each threshold between classes that have rows
-KERNEL = {
-    "dual_coef_": "F64 others vectors",
-    "intercept_": "F64 problems",
-    "n_support_": "I32 classes",
-    "classes_": "label classes",
-}
-# A precomputed kernel has neither: its vectors are known by their rows in the training data.
-DENSE_VECTORS = {"support_vectors_": "number vectors features"}
-SPARSE_VECTORS = {
-    "support_vectors_.data": "number entries",
-    "support_vectors_.indices": "index entries",
-    "support_vectors_.indptr": "index bounds",
-}
-# The records of all sub-problems, one after the other; `lengths` says how many belong to each.
-TRACE = {
-    "trace.lengths": "I64 problems",
-    "trace.iteration": "I64 records",
-    "trace.seconds": "F64 records",
-    "trace.primal": "F64 records",
-    "trace.dual": "F64 records",
-    "trace.planes": "I64 records",
-    "trace.passes": "I64 records",
-    "trace.kernel_evaluations": "I64 records",
-}
-KERNEL_TRAINING = {
-    "support_": "I32 vectors",
-    "class_weight_": "F64 classes",
-    "n_iter_": "I32 problems",
-    "n_free_": "I32 problems",
-    "n_bounded_": "I32 problems",
-    **TRACE,
-}
-# What `partial_fit`, `forget` and `leave_one_out` of a kernel model go on from: its training rows.
-TRAINING_ROWS = {
-    "training.codes": "I64 rows",
-    "training.weights": "F64 rows",
-    "training.ids": "I64 rows",
-}
-DENSE_TRAINING = {"training.X": "number rows features"}
-SPARSE_TRAINING = {
-    "training.X.data": "number training_entries",
-    "training.X.indices": "index training_entries",
-    "training.X.indptr": "index training_bounds",
-}
-# What a solver continues from: for each sub-problem k the arrays "state.k.gamma" and so on. Which of the states it is,
-# and its numbers, stand in the value "state".
-PLANE_STATE = {
-    "gamma": "F64 planes",
-    "idle": "I64 planes",
-    "best.x": "F64 width",
-    "best.f": "F64 rows",
-    "planes.vectors": "F64 planes width",
-    "planes.gram": "F64 planes planes",
-    "planes.constants": "F64 planes",
-    "planes.latest.c": "F64 rows",
-    "planes.latest.slope": "F64 weights",
-}
-STATES = {
-    "PlaneState": {
-        **PLANE_STATE,
-        "planes.witness_bits": "U8 planes bytes",
-        "planes.witness_row": "I64 planes",
-        "planes.witness_fraction": "F64 planes",
-    },
-    "RankingState": {
-        **PLANE_STATE,
-        "planes.witness_scores": "float planes rows",
-        "planes.witness_c": "F64 planes kept",  # all rows of wide data, none of others
-    },
-    "OrdinalState": {
-        **PLANE_STATE,
-        "planes.witness_bits": "U8 planes slots bytes",
-        "planes.witness_rows": "I64 planes thresholds",
-        "planes.witness_fractions": "F64 planes thresholds",
-    },
-    "SubgradientState": {
-        "w": "F64 weights",
-        "hits": "F64 rows",
-        "seen": "F64 rows",
-        "total": "F64 weights",
-        "best": "F64 weights",
-        "best_f": "F64 rows",
-        "bound": "F64 rows",
-    },
-    "DualState": {
-        "beta": "F64 members",
-        "f": "F64 members",
-    },
-}
-
-# About the file that the command line trained on: the number of the first feature in svmlight text, and a digest of its
-# rows and labels, by which a fit that goes on knows them again.
-ORIGIN = {"index_base_": int, "data_digest_": str}
-
-KINDS = {
-    "LinearSVC": Kind(
-        arrays=LINEAR,
-        groups=(FEATURE_NAMES, DUAL, TRACE),
-        values=("status_", "certificates_", "n_iter_", "seconds_", "state", *ORIGIN),
-        rule=one_against_rest,
-    ),
-    "RankSVM": Kind(
-        arrays=RANK,
-        groups=(FEATURE_NAMES, TRACE),
-        values=("n_pairs_", "status_", "certificates_", "n_iter_", "seconds_", "state", *ORIGIN),
-        rule=one_score,
-    ),
-    "OrdinalSVC": Kind(
-        arrays=ORDINAL,
-        groups=(FEATURE_NAMES, MARGIN_DUAL, TRACE),
-        values=("status_", "certificates_", "n_iter_", "seconds_", "state", *ORIGIN),
-        rule=one_score_in_classes,
-    ),
-    "SVC": Kind(
-        arrays=KERNEL,
-        groups=(
-            FEATURE_NAMES,
-            DENSE_VECTORS,
-            SPARSE_VECTORS,
-            KERNEL_TRAINING,
-            TRAINING_ROWS,
-            DENSE_TRAINING,
-            SPARSE_TRAINING,
-        ),
-        values=(
-            "gamma_",
-            "n_features_in_",
-            "status_",
-            "certificates_",
-            "seconds_",
-            "counts_",
-            "fit_status_",
-            "shape_fit_",
-            "next_row_id",
-            "state",
-            *ORIGIN,
-        ),
-        rule=one_against_one,
-    ),
-}
 
 # Arrays without NaN and infinity, if they are there.
 FINITE = {
@@ -262,9 +65,10 @@ Described = Mapping[str, tuple[str, tuple[int, ...]]]  # of each array: its type
 
 def check_layout(kind: str, arrays: Described) -> None:
     """Whether a model of this kind stores such arrays, and whether their lengths agree. States are not looked at."""
-    if kind not in KINDS:
-        raise ModelFileError(f"the estimator {shown(kind)} is unknown to this version: known are {', '.join(KINDS)}")
-    layout = KINDS[kind]
+    if kind not in TASK_NAMED:
+        known = ", ".join(TASK_NAMED)
+        raise ModelFileError(f"the estimator {shown(kind)} is unknown to this version: known are {known}")
+    layout = TASK_NAMED[kind].layout
     arrays = {name: described for name, described in arrays.items() if not name.startswith("state.")}
     expected = dict(layout.arrays)
     for group in layout.groups:
@@ -302,7 +106,7 @@ def check_axes(expected: Mapping[str, str], arrays: Described, lengths: dict[str
 
 def check_values(kind: str, values: Mapping[str, Any]) -> None:
     """Whether a model of this kind stores such values, each of the form that it must have."""
-    if unknown := sorted(values.keys() - set(KINDS[kind].values)):
+    if unknown := sorted(values.keys() - set(TASK_NAMED[kind].layout.values)):
         raise ModelFileError(f"the value {shown(unknown[0])} is unknown for {kind}")
     for name, value in values.items():
         form = VALUE_FORMS[name]

@@ -21,7 +21,7 @@ from softmargin.io.svmlight_lines import BadLine, Lines, Rules, number, read_lin
 
 _SMALL_BYTES = 2**18  # so much the plain parser reads in less time than it takes to import the compiler
 _BLOCK_BYTES = 2**20
-_LINE_BYTES = 2**28  # a limit for memory, far above honest lines
+LINE_BYTES = 2**28  # a limit for memory, far above honest lines
 _CHUNK = 2**23  # elements of an array that grows
 _RARE_NUMBERS = 2**16  # that the compiled parser sets aside at a time
 _FEW_NUMBERS = 1000  # that Python converts in less time than it takes to load another compiled function
@@ -285,8 +285,8 @@ def text_blocks(read: Read, block_bytes: int) -> Iterator[bytes | Failure]:
                 pieces, n_bytes = [], 0
             pieces.append(piece[cut:])
             n_bytes += len(pieces[-1])
-            if n_bytes > _LINE_BYTES:
-                yield Failure(f"the line is longer than {_LINE_BYTES} bytes. Is this svmlight text?", 0, 1)
+            if n_bytes > LINE_BYTES:
+                yield Failure(f"the line is longer than {LINE_BYTES} bytes. Is this svmlight text?", 0, 1)
                 return
     except DataFormatError as error:
         failure = Failure(error.message)

@@ -1,6 +1,8 @@
 """Data files of every format to X and y: svmlight, .npz, .npy, and with pyarrow .parquet and .csv."""
 
+import csv
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +23,11 @@ LABEL_NAMES = ("label", "y", "target")
 QUERY_NAME = "qid"
 SPARSE_PARTS = ("format", "shape", "data", "indices", "indptr")
 MAX_COLUMNS = 2**31 - 1
-_HEAD_BYTES = 2**16
+_LONGEST_HEADER = 2**22  # bytes of the line that names the columns of a CSV file
+# Names of columns are shown up to this length.
+_LONG_NAME = 60
+# A label and the first feature, perhaps after a query.
+_SVMLIGHT_LINE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?( qid:\d+)? \d+:")
 
 
 @dataclass(frozen=True)
@@ -211,19 +217,27 @@ def _read_parquet(name: str, options: _Options) -> Table:
 
 def _read_csv(name: str, options: _Options) -> Table:
     _need_pyarrow(name)
-    from pyarrow import csv
+    from pyarrow import csv as arrow
 
-    _check_separator(name)
-    reading = csv.ReadOptions(use_threads=options.use_threads)
-    return _from_columns(lambda: csv.read_csv(name, read_options=reading), name, options)
+    _check_header(name)
+    reading = arrow.ReadOptions(use_threads=options.use_threads)
+    return _from_columns(lambda: arrow.read_csv(name, read_options=reading), name, options)
 
 
-def _check_separator(name: str) -> None:
-    """Whether the first line has columns with commas between them, as far as it can be looked at beforehand."""
+def _check_header(name: str) -> None:
+    """Whether the first line names columns, each of them once, with commas between them.
+
+    This is looked at before pyarrow is: that takes some kilobytes of memory for every column, also if the columns have
+    no names and the whole file is a few hundred bytes of compressed commas.
+    """
     if not os.path.isfile(name):
         return
     with opened(name) as (read, _):
-        header = read(_HEAD_BYTES).partition(b"\n")[0]
+        header, end, _ = read(_LONGEST_HEADER).partition(b"\n")
+    if len(header) == _LONGEST_HEADER and not end:
+        raise DataFormatError(
+            f"the first line, which should name the columns, has more than {_LONGEST_HEADER >> 20} MiB.", file=name
+        )
     for separator, what in ((b";", "semicolons"), (b"\t", "tabs")):
         if header.count(separator) > header.count(b","):
             raise DataFormatError(
@@ -231,6 +245,14 @@ def _check_separator(name: str) -> None:
                 "points.",
                 file=name,
             )
+    try:
+        columns = next(csv.reader([header.decode("utf-8", "replace").rstrip("\r")]), [])
+    except csv.Error as error:
+        raise DataFormatError(
+            f"the first line, which should name the columns, cannot be read: {error}.", file=name
+        ) from None
+    if twice := [column for column, count in Counter(columns).items() if count > 1]:
+        raise DataFormatError(f"there are two columns called {shown(twice[0])}.", file=name)
 
 
 def _need_pyarrow(name: str) -> None:
@@ -316,6 +338,13 @@ def _numbers_of(column: Any, title: str, name: str) -> np.ndarray:
 
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        if _SVMLIGHT_LINE.match(title):
+            raise DataFormatError(
+                "the first line, which should name the columns, is svmlight text: give the file another ending, such "
+                "as .svm.",
+                file=name,
+            )
+        title = title if len(title) <= _LONG_NAME else title[:_LONG_NAME] + "..."
         raise DataFormatError(
             f"the column {title!r} holds {kind}, not numbers: encode it as numbers, leave it out, or, if it is the "
             "label, name it with label=.",

@@ -196,3 +196,23 @@ def add_rows(slab, slots, coefficients, lo, hi, total):
             for j in range(to.size):
                 to[j] += c0 * r0[j]
             k += 1
+
+
+@compiled
+def gather(slab, slots, members, fresh, lo, hi, matrix):
+    """matrix[p, c] = K[members[p], members[c]] for the positions p = fresh[lo .. hi - 1]."""
+    for k in range(lo, hi):
+        p = fresh[k]
+        row = slab[slots[p]]
+        to = matrix[p]
+        for c in range(members.size):
+            to[c] = row[members[c]]
+
+
+@compiled
+def mirror(matrix, fresh):
+    """The columns of fresh positions, from their rows."""
+    for c in range(matrix.shape[0]):
+        to = matrix[c]
+        for k in range(fresh.size):
+            to[fresh[k]] = matrix[fresh[k], c]

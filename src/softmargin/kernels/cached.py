@@ -1,5 +1,9 @@
 """A kernel matrix with a cache of rows around it."""
 
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
@@ -10,14 +14,31 @@ from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precise import PreciseRows
 from softmargin.kernels.precomputed import PrecomputedRows
 
-_COLUMNS = 4096  # of a row sum that a thread works on at a time
-_SCRATCH_BYTES = 1 << 26  # for rows that are computed, used once and forgotten
+_COLUMNS = 4096  # a thread sums rows over this many columns at a time
+_SCRATCH_BYTES = 1 << 26  # memory for rows that are computed, used once and forgotten
+_GATHER_PARTS = 4  # the matrix of a block is gathered in this many parts, which threads share
+_GATHER_COST = 4.0  # picking single entries out of a row takes this many times as long as reading them in order
+
+
+class Slab(NamedTuple):
+    """What compiled loops see of the cache: row i is values[slot_of[i]] if slot_of[i] is not -1.
+
+    `owner` tells which row a slot holds. A loop that uses a row sets the stamp of its slot to clock[0], and advances
+    the clock; so the rows that were used least recently give way.
+    """
+
+    values: np.ndarray
+    slot_of: np.ndarray
+    stamp: np.ndarray
+    clock: np.ndarray
+    owner: np.ndarray
 
 
 class RowStore:
     """Rows of a kernel matrix in memory: `slab[lru.slot_of[i]]` is row i if it is there.
 
-    Compiled loops read the slab directly, and ask for rows that are missing.
+    Solvers use the methods. Compiled loops read the slab where it lies (`opened`), and ask for rows that are missing.
+    `hits` and `misses` count the rows that were there when they were needed, and that were not.
     """
 
     def __init__(self, source: KernelRows, slab: np.ndarray, max_bytes: float, workers: Workers | None) -> None:
@@ -60,6 +81,20 @@ class RowStore:
     def capacity(self) -> int:
         return self.lru.capacity
 
+    @property
+    def n_cached(self) -> int:
+        """How many rows are there."""
+        return int(np.count_nonzero(self.lru.owner >= 0))
+
+    def opened(self) -> Slab:
+        """The cache as compiled loops see it; it is valid until rows are added or removed."""
+        return Slab(self.slab, self.lru.slot_of, self.lru.stamp, self.lru.clock, self.lru.owner)
+
+    def count(self, hits: int, misses: int = 0) -> None:
+        """Add what a compiled loop, or a part of the matrix, has used."""
+        self.hits += hits
+        self.misses += misses
+
     def diag(self) -> np.ndarray:
         return self.source.diag()
 
@@ -101,8 +136,67 @@ class RowStore:
         blocks = [(lo, min(lo + _COLUMNS, total.size)) for lo in range(0, total.size, _COLUMNS)]
         self.workers.map(lambda lo, hi: _tiles.add_rows(slab, slots, coefficients, lo, hi, total), blocks)
 
-    def product(self, beta: np.ndarray) -> np.ndarray:
-        """K beta, from the rows where beta is not zero; those that are missing are computed, but not kept."""
+    def whole(self, index: np.ndarray, slots: np.ndarray) -> np.ndarray | None:
+        """The matrix itself, to be read only, if these are all rows, and they lie in their slots in order."""
+        return self.slab if index.size == self.n and np.array_equal(index, slots) else None
+
+    def gather(self, slots: np.ndarray, members: np.ndarray, fresh: np.ndarray, matrix: np.ndarray) -> None:
+        """Bring matrix = K[members, members] up to date where the places `fresh` have new members.
+
+        `slots` are those of the members, which have been fetched.
+        """
+        from softmargin.kernels import _tiles
+
+        cuts = np.linspace(0, fresh.size, _GATHER_PARTS + 1).astype(int).tolist()
+        self.workers.map(
+            lambda lo, hi: _tiles.gather(self.slab, slots, members, fresh, lo, hi, matrix), list(pairwise(cuts))
+        )
+        _tiles.mirror(matrix, fresh)
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """K[rows, columns] in float64. What is cached, as a row or as a column, is looked up; nothing is kept."""
+        out = np.empty((rows.size, columns.size))
+        slots = self.lru.slot_of[rows]
+        for j in (slots >= 0).nonzero()[0].tolist():
+            out[j] = self.slab[slots[j]].take(columns)
+        rest = (slots < 0).nonzero()[0]
+        if rest.size == 0:
+            return out
+        slots = self.lru.slot_of[columns]
+        there, missing = (slots >= 0).nonzero()[0], (slots < 0).nonzero()[0]
+        out[rest[:, None], there] = self.slab[slots[there], rows[rest, None]]  # by symmetry
+        if missing.size:
+            out[rest[:, None], missing] = self.source.rows(rows[rest], columns[missing])
+        return out
+
+    def add_rows(self, rows: np.ndarray, change: np.ndarray, f: np.ndarray, columns: np.ndarray | None) -> None:
+        """f += sum_k change[k] K[rows[k]], for all columns or the given ones.
+
+        As many rows are kept as the cache holds; the others are computed in parts.
+        """
+        if rows.size == 0:
+            return
+        order = np.argsort(self.lru.slot_of[rows] < 0, kind="stable")
+        kept, rest = order[: self.capacity], order[self.capacity :]
+        slots = self.fetch(rows[kept])
+        if columns is None:
+            self.add(slots, change[kept], f)
+        elif _GATHER_COST * columns.size > self.n:
+            total = np.zeros(self.n)
+            self.add(slots, change[kept], total)
+            f[columns] += total[columns]
+        else:
+            for part in _parts(kept.size, columns.size):
+                f[columns] += change[kept[part]] @ self.slab[slots[part, None], columns]
+        for part in _parts(rest.size, self.n if columns is None else columns.size):
+            values = change[rest[part]] @ self.source.rows(rows[rest[part]], columns)
+            f[slice(None) if columns is None else columns] += values
+        self.misses += rest.size
+
+    def product(self, beta: np.ndarray, *, keep: bool = False) -> np.ndarray:
+        """K beta, from the rows where beta is not zero. Those that are missing are computed, and kept if asked for."""
+        if keep:
+            self.fetch(np.flatnonzero(beta)[: self.capacity])
         return self.products(beta[:, None])[:, 0]
 
     def products(self, columns: np.ndarray) -> np.ndarray:
@@ -136,6 +230,12 @@ class RowStore:
         part.lru.stamp[slots] = self.lru.stamp[self.lru.slot_of[index[by_use]]]
         part.lru.clock[0] = self.lru.clock[0]
         return part
+
+
+def _parts(n_rows: int, width: int) -> Iterator[slice]:
+    """Rows so few at a time that their entries fit into the memory for scratch."""
+    step = max(1, _SCRATCH_BYTES // (8 * max(width, 1)))
+    return (slice(at, at + step) for at in range(0, n_rows, step))
 
 
 class CachedRows(RowStore):

@@ -12,6 +12,8 @@ travel together as signed weights v_i = s_i y_i, so a row's hinge is max(0, |v_i
 and the linear one-class problem are sums of hinges as well, with targets t_i in place of the labels (`hinge_targets`):
 
     primal   P(w, b) = 1/2 |w|^2 + C * (sum_i max(0, v_i (t_i - w.x_i - b)) + b * total)
+
+Kernel problems are one class, `problems.box_qp.BoxQP`, which is the contract itself.
 """
 
 from collections.abc import Sequence
@@ -21,10 +23,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from softmargin.core.result import Certificate, Solution
-from softmargin.core.stopping import Measure
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Flat
-from softmargin.kernels.cached import RowStore
 from softmargin.problems.intercepts import Intercept
 
 
@@ -173,35 +173,6 @@ class RowProblem(RiskProblem, Protocol):
 
         The data themselves where they are stored by rows; a copy of just these rows where by columns.
         """
-        ...
-
-
-class DualQP(Protocol):
-    """min over beta of 1/2 beta'K beta - p'beta, lo <= beta <= hi, sum(beta) = total: kernels (SMO, active set).
-
-    beta_i = y_i alpha_i are signed variables, so that K carries no labels. Solvers carry f = K beta along; the negative
-    gradient is p - f.
-    """
-
-    @property
-    def K(self) -> RowStore: ...
-    @property
-    def p(self) -> np.ndarray: ...
-    @property
-    def lo(self) -> np.ndarray: ...
-    @property
-    def hi(self) -> np.ndarray: ...
-    @property
-    def total(self) -> float: ...
-    @property
-    def workers(self) -> Workers: ...
-
-    def measure(self, beta: np.ndarray, f: np.ndarray) -> Measure:
-        """Primal and dual value, and by how much the optimality conditions are violated."""
-        ...
-
-    def solution(self, beta: np.ndarray, f: np.ndarray) -> Solution:
-        """The candidate for the judge."""
         ...
 
 

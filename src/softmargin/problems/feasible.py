@@ -4,17 +4,38 @@ The box is 0 <= alpha_i <= C s_i. A free intercept also asks for sum_i y_i alpha
 down to multiples of a power of two, so that the sum is computed without error, and what is left of it is taken off
 rows of the heavier class. The power is the last digit of the largest alpha: where all weights are the same, variables
 at their bounds stay there.
+
+Where the sum is to be nu sum(s) (one class), there may be no floating point numbers that add up to it. Then the vector
+is as near as floating point allows, and the difference that is left is known exactly: see `Filled`.
 """
 
+from fractions import Fraction
 from math import frexp, fsum, ldexp
+from typing import NamedTuple
 
 import numpy as np
 
-from softmargin.linalg.rounding import SLACK, above, below, product_below
+from softmargin.linalg.rounding import SLACK, above, below, product_below, two_product
 
 # Classes whose sums differ by no more than this share are balanced by changing few alpha, others by scaling all of one.
 _NEARLY_BALANCED = 2.0**-40
 _DIGITS = 53
+# A sum that is off by no more than this share of itself is as near as it needs to be.
+_NEAR = 2.0**-51
+# Products between these sizes are split into two numbers without over- or underflow.
+_SPLITTABLE = (2.0**-900, 2.0**900)
+
+
+class Filled(NamedTuple):
+    """Variables in their box whose sum is wrong by `rest`, which is rounded once; zero if the sum is right.
+
+    A feasible vector is beta + rest d, with d_i >= 0 and sum(d) = 1: for a positive rest d is in proportion to the room
+    above each variable, for a negative one to the room below it. There is always that much room. Nobody needs to form
+    this vector: its dual value differs from that of beta by at most |rest| max |f_i| + 1/2 rest^2 max K_ii.
+    """
+
+    beta: np.ndarray
+    rest: float = 0.0
 
 
 def clipped(alpha: np.ndarray, weights: np.ndarray, C: float) -> np.ndarray:
@@ -34,10 +55,51 @@ def balanced(alpha: np.ndarray, is_positive: np.ndarray) -> np.ndarray:
     if largest - least > _NEARLY_BALANCED * largest:
         part[positive == (plus > minus)] *= least / largest
     part = floored(part, last_digit(float(part.max())))
-    excess = fsum(np.where(positive, part, -part).tolist())
-    take_off(part, abs(excess), positive == (excess > 0.0))
+    # Nearly always once: the sum is rounded only where scaling underflows, so that one class is left with nothing.
+    while excess := fsum(np.where(positive, part, -part).tolist()):
+        take_off(part, abs(excess), positive == (excess > 0.0))
     alpha[support] = part
     return alpha
+
+
+def filled(beta: np.ndarray, weights: np.ndarray, nu: float) -> Filled:
+    """Variables between 0 and `weights`, changed such that they sum to nu sum(weights).
+
+    The others stay if a few of those between their bounds can take up the difference.
+    """
+    beta = np.minimum(beta, weights)
+    total = nu * fsum(weights.tolist())
+    rest = _rest(beta, weights, nu)
+    if abs(rest) > _NEARLY_BALANCED * total:
+        if rest < 0.0:
+            beta *= total / (total - rest)
+        else:
+            room = weights - beta
+            beta = np.minimum(beta + room * min(1.0, rest / float(room.sum())), weights)
+        rest = _rest(beta, weights, nu)
+    for _ in range(beta.size):
+        if abs(rest) <= _NEAR * total:
+            break
+        room = weights - beta if rest > 0.0 else beta
+        inside = np.where((beta > 0.0) & (beta < weights), room, 0.0)
+        row = int(inside.argmax())
+        if inside[row] == 0.0:
+            row = int(room.argmax())
+        wanted = float(beta[row]) + max(rest, -float(beta[row]))
+        beta[row] = min(wanted, float(weights[row]))
+        rest = _rest(beta, weights, nu)
+    return Filled(beta, rest)
+
+
+def _rest(beta: np.ndarray, weights: np.ndarray, nu: float) -> float:
+    """nu sum(weights) - sum(beta), the real number rounded once."""
+    products, low = two_product(nu, weights)
+    sizes = products[products != 0.0]
+    lost = np.any((products == 0.0) & (weights != 0.0))
+    if not lost and (sizes.size == 0 or (_SPLITTABLE[0] <= sizes.min() and weights.max() <= _SPLITTABLE[1])):
+        return fsum(np.concatenate([products, low, -beta]).tolist())
+    exact = Fraction(nu) * sum(map(Fraction, weights.tolist())) - sum(map(Fraction, beta.tolist()))
+    return float(exact)
 
 
 def floored(x: np.ndarray, unit: float) -> np.ndarray:
@@ -57,6 +119,8 @@ def take_off(alpha: np.ndarray, excess: float, where: np.ndarray) -> None:
         if alpha[row] < excess:
             row = rows[np.argmax(part)]
         less = min(float(alpha[row]), excess)
+        if less == 0.0:  # `excess` was rounded up, and nothing is left
+            break
         alpha[row] -= less
         excess -= less
 

@@ -11,7 +11,6 @@ from softmargin.core.result import Certificate, Solution
 from softmargin.data.precise import Outputs
 from softmargin.kernels.growing import GrowingStore
 from softmargin.linalg.rounding import UNIT
-from softmargin.problems.certificate import feasible
 from softmargin.problems.kernel_certificate import KernelJudge, Model
 
 # Updates in a row, and the share of beta that may have changed, before f is summed anew.
@@ -32,8 +31,7 @@ class GrowingJudge:
 
     def __call__(self, judge: KernelJudge, solution: Solution) -> Certificate:
         """What `judge` finds, whose rows are those of the last time, and perhaps more behind them."""
-        alpha = feasible(solution.alpha, judge.signed_weights, judge.C, free_intercept=True)
-        beta = alpha * np.sign(judge.signed_weights)
+        given, (beta, rest) = judge.candidates(solution)
         n_known = self._beta.size
         before = np.append(self._beta, np.zeros(beta.size - n_known))
         changed = np.flatnonzero(before != beta)
@@ -43,9 +41,8 @@ class GrowingJudge:
         else:
             self._f, self._updates = judge.outputs(beta), 0
         self._beta = beta
-        given = np.sign(judge.signed_weights) * np.asarray(solution.alpha, dtype=np.float64)
         f = self._f if np.array_equal(given, beta) else judge.outputs(given)
-        return judge.certificate(Model(given, f, float(solution.b)), beta, self._f)
+        return judge.certificate(Model(given, f, float(solution.b)), beta, self._f, rest)
 
     def _updated(self, judge: KernelJudge, step: np.ndarray, beta: np.ndarray, n_known: int) -> Outputs:
         """f of the known rows by what has changed, that of new rows from the beginning."""

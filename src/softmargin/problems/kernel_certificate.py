@@ -1,30 +1,41 @@
 """The judge of a kernel machine: primal value, dual bound and gap, true in real arithmetic.
 
-    primal = 1/2 beta'K beta + C sum_i s_i max(0, 1 - y_i (f_i + b)),   f = K beta
-    dual   = sum_i alpha_i - 1/2 beta'K beta,                           beta_i = y_i alpha_i
+    primal = 1/2 beta'K beta + the loss of f + b,                              f = K beta
+    dual   = sum_i t_i beta_i - epsilon sum_i |beta_i| - 1/2 beta'K beta
 
-What is judged is what is stored: coefficients beta, intercept b and the rows; kernel values are the real ones of these
-rows, and how far computed ones are from them is charged (`kernels.errors`).
+The loss, its targets t and the constraints of beta are those of `problems.row_loss`: classification, regression and one
+class are judged by the same code. What is judged is what is stored: a coefficient beta for each row, the intercept b
+and the rows; kernel values are the real ones of these rows, and how far computed ones are from them is charged
+(`kernels.errors`).
 
 The judge sums rows of the kernel matrix itself; the cache may serve them. Where they are in float32, that only sorts
 the rows: those whose margin exceeds 1 by more than the error of f have no loss. The support vectors and all other rows
 are evaluated again in double precision, each pair of support vectors once. Where that is still too coarse, and the rows
 are few, they are evaluated in pairs of numbers (`kernels.precise`).
+
+The sum of beta must be nu sum(s) for one class, in real arithmetic, which floating point numbers may not add up to.
+`feasible.Filled` says by how much they miss it, and what a feasible vector beside them can lose by that is charged.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import fsum, inf, nan
 from typing import NamedTuple
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution
 from softmargin.data.precise import Outputs
 from softmargin.kernels.cached import RowStore
 from softmargin.kernels.symmetric import symmetric_product
-from softmargin.linalg.rounding import SLACK, TINY, UNIT, above, below, gamma, two_product
+from softmargin.linalg.rounding import SLACK, TINY, UNIT, above, below, gamma, two_product, two_sum
+from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.bracket import Bound, Side, certificate, is_coarse, losses
-from softmargin.problems.certificate import feasible, kkt_violation
+from softmargin.problems.certificate import AT_BOUND
+from softmargin.problems.feasible import Filled
+from softmargin.problems.row_loss import RowLoss
 
 # Products in pairs of numbers that a judgement may take: about two seconds.
 _MOST_WORK = 10**8
@@ -32,24 +43,39 @@ _MOST_WORK = 10**8
 
 @dataclass(frozen=True)
 class KernelJudge:
-    """Judge of the kernel problem. `tol` is the relative gap that is to be proven.
+    """Judge of the machine with this loss. `tol` is the relative gap that is to be proven.
 
-    Unless the problem `is_convex` there is no bound: dual and gap are nan.
+    Unless the problem `is_convex` there is no bound: dual and gap are nan. `known_scale` is that of the problem
+    (`BoxQP.scale`), if somebody has computed it.
     """
 
     K: RowStore
-    signed_weights: np.ndarray
-    C: float
+    loss: RowLoss
     is_convex: bool = True
     tol: float = 0.0
+    known_scale: float | None = None
+
+    @classmethod
+    def of(cls, problem: BoxQP, tol: float) -> "KernelJudge":
+        """The judge of a problem that is about to be solved."""
+        return cls(problem.K, problem.loss, problem.is_convex, tol, problem.scale)
 
     def __call__(self, solution: Solution) -> Certificate:
         with np.errstate(over="ignore", invalid="ignore"):
-            alpha = feasible(solution.alpha, self.signed_weights, self.C, free_intercept=True)
-            given = np.sign(self.signed_weights) * np.asarray(solution.alpha, dtype=np.float64)
-            beta = np.sign(self.signed_weights) * alpha
+            given, (beta, rest) = self.candidates(solution)
             model = Model(given, self.outputs(given), float(solution.b))
-            return self.certificate(model, beta, model.f if np.array_equal(given, beta) else self.outputs(beta))
+            f = model.f if np.array_equal(given, beta) else self.outputs(beta)
+            return self.certificate(model, beta, f, rest)
+
+    def candidates(self, solution: Solution) -> tuple[np.ndarray, Filled]:
+        """The coefficients as they are given, and the feasible ones next to them."""
+        if np.shape(solution.alpha) != self.loss.target.shape:
+            raise SoftmarginError(
+                f"the dual vector has {np.size(solution.alpha)} entries for {self.loss.target.size} rows: "
+                "certify a model on the rows it was trained on, in the same order."
+            )
+        given = self.loss.signed(solution.alpha)
+        return given, self.loss.feasible(given)
 
     def outputs(self, beta: np.ndarray) -> Outputs:
         """K beta from the rows of the matrix as they are, with error bounds."""
@@ -57,37 +83,74 @@ class KernelJudge:
         sums = self.K.products(errors.columns(beta))
         return Outputs(sums[:, 0] + sums[:, 1], 0.0, errors.of_outputs(beta, sums))
 
-    def certificate(self, model: "Model", beta: np.ndarray, f: Outputs) -> Certificate:
-        """For a model, and a feasible beta with its f = K beta: the same ones if the model is feasible."""
-        (primal, near), dual = self._primal(model), self._dual(beta, f)
+    def certificate(self, model: "Model", beta: np.ndarray, f: Outputs, rest: float = 0.0) -> Certificate:
+        """For a model, and a feasible beta with its f = K beta: the same ones if the model is feasible.
+
+        The sum of beta may miss the right one by `rest`.
+        """
+        (primal, near), dual = self._primal(model), self._dual(beta, f, rest)
         is_same = f is model.f
         for again in (self._in_double, self._in_pairs):
-            if not is_coarse(primal, dual, self._scale, self.tol):
+            if not is_coarse(primal, dual, self.scale, self.tol):
                 break
             model = model._replace(f=again(model.beta, model.f, near))
             f = model.f if is_same else again(beta, f, near)
-            (primal, near), dual = self._primal(model), self._dual(beta, f)
-        labels = np.sign(self.signed_weights)
-        upper = self.C * np.abs(self.signed_weights)
-        violation = kkt_violation(np.abs(beta), upper, labels, 1.0 - labels * f.f, free_intercept=True)
+            (primal, near), dual = self._primal(model), self._dual(beta, f, rest)
+        violation = _violation(self.loss, beta, f.f)
         if not self.is_convex:
             return Certificate(primal.bound, nan, nan, nan, violation, primal.charge)
-        return certificate(primal, dual, self._scale, violation)
+        return certificate(primal, dual, self.scale, violation, 0.0 if self.loss.is_nonnegative else -inf)
 
-    @property
-    def _scale(self) -> float:
-        return self.C * float(np.abs(self.signed_weights).sum())
+    @cached_property
+    def scale(self) -> float:
+        if self.known_scale is not None:
+            return self.known_scale
+        return BoxQP(self.K, self.loss, self.K.workers).scale
 
     def _primal(self, model: "Model") -> tuple[Bound, np.ndarray]:
         """The primal value, and the rows that have a loss, or may have one."""
-        labels, upper = np.sign(self.signed_weights), self.C * np.abs(self.signed_weights)
-        loss, near = losses(model.f, [Side(slice(None), labels, model.b, upper)])
+        loss, near = losses(model.f, list(self._sides(model.b)))
         curvature = _curvature(model.beta, model.f)
-        return Bound(0.5 * curvature.value + loss.value, above(0.5 * curvature.bound + loss.bound)), near
+        value, bound = 0.5 * curvature.value + loss.value, above(0.5 * curvature.bound + loss.bound)
+        if self.loss.nu:  # nu, the sum of the weights and b: three roundings
+            part = model.b * self.loss.total
+            value, bound = value + part, above(bound + above(part + 4.0 * (UNIT * abs(part) + TINY)))
+        return Bound(value, bound), near
 
-    def _dual(self, beta: np.ndarray, f: Outputs) -> Bound:
-        total, curvature = fsum(np.abs(beta).tolist()), _curvature(beta, f)
-        return Bound(total - 0.5 * curvature.value, below(below(total) - above(0.5 * curvature.bound)))
+    def _sides(self, b: float) -> Iterator[Side]:
+        """What a row costs where f + b is below its target, and where it is above: one side if no row has both."""
+        loss, every = self.loss, slice(None)
+        if not ((loss.over > 0.0) & (loss.under > 0.0)).any():
+            z = np.sign(loss.over - loss.under)
+            yield Side(every, z, b, loss.C * (loss.over + loss.under), *two_sum(loss.target, -z * loss.epsilon))
+            return
+        ones = np.ones(loss.target.size)
+        yield Side(every, ones, b, loss.C * loss.over, *two_sum(loss.target, -loss.epsilon))
+        yield Side(every, -ones, b, loss.C * loss.under, *two_sum(loss.target, loss.epsilon))
+
+    def _dual(self, beta: np.ndarray, f: Outputs, rest: float) -> Bound:
+        linear, curvature = self._linear(beta), _curvature(beta, f)
+        lower = below(linear.bound - above(0.5 * curvature.bound))
+        if rest:
+            steepest = float((np.abs(f.f) + np.abs(f.low) + f.error).max())
+            largest = float(np.square(self.K.errors().lengths).max())
+            lower = below(lower - above((abs(rest) + TINY) * (steepest + abs(rest) * largest) * SLACK + TINY))
+        return Bound(linear.value - 0.5 * curvature.value, lower)
+
+    def _linear(self, beta: np.ndarray) -> Bound:
+        """t'beta - epsilon sum |beta|, and a lower bound of it."""
+        support = np.flatnonzero(beta)
+        part, target = beta[support], self.loss.target[support]
+        if self.loss.signs is not None:
+            value = fsum(np.abs(part).tolist())
+            return Bound(value, below(value))
+        if not target.any() and not self.loss.epsilon:
+            return Bound(0.0, 0.0)
+        terms = np.concatenate([*two_product(part, target), *two_product(-self.loss.epsilon, np.abs(part))])
+        if not np.isfinite(terms).all():
+            return Bound(nan, -inf)
+        value = fsum(terms.tolist())
+        return Bound(value, below(below(value) - 16 * part.size * TINY))
 
     def _in_double(self, beta: np.ndarray, found: Outputs, near: np.ndarray) -> Outputs:
         """f once more, in double precision, for the support vectors and the rows that are near."""
@@ -112,6 +175,25 @@ def _that_matter(beta: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.nda
     """The support vectors; and these followed by the other rows that are near."""
     support = np.flatnonzero(beta)
     return support, np.concatenate([support, np.flatnonzero(near & (beta == 0.0))])
+
+
+def _violation(loss: RowLoss, beta: np.ndarray, f: np.ndarray) -> float:
+    """LIBSVM's m(alpha) - M(alpha); variables within AT_BOUND of a bound or of their kink count as being there.
+
+    It is a computed number, not a bound.
+    """
+    lo, hi = loss.lo, loss.hi
+    wish = loss.target - f
+    is_positive, is_negative = beta > AT_BOUND * hi, beta < AT_BOUND * lo
+    may_rise = is_negative | ((hi > 0.0) & (beta < (1.0 - AT_BOUND) * hi))
+    may_fall = is_positive | ((lo < 0.0) & (beta > (1.0 - AT_BOUND) * lo))
+    if not (may_rise.any() and may_fall.any()):
+        return 0.0
+    rise, fall = wish[may_rise], wish[may_fall]
+    if loss.epsilon:
+        rise = rise - np.where(is_negative[may_rise], -loss.epsilon, loss.epsilon)
+        fall = fall - np.where(is_positive[may_fall], loss.epsilon, -loss.epsilon)
+    return max(0.0, float(rise.max() - fall.min()))
 
 
 class Model(NamedTuple):

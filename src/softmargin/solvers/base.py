@@ -35,7 +35,7 @@ class Solver(Protocol):
 
     @property
     def problem_type(self) -> type:
-        """The contract that its problems must meet: `RiskProblem`, `RowProblem` or `DualQP`."""
+        """The contract that its problems must meet: `RiskProblem`, `RowProblem` or `BoxQP`."""
         ...
 
     @property

@@ -9,10 +9,12 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import DualStart
-from softmargin.problems.base import DualQP
+from softmargin.problems.box_qp import BoxQP
 
+# A gain that is a smaller share of the terms of the dual value is rounding.
+ROUNDING = 1e-16
 # A sum of the variables that is off by less, as a share of them, is rounding.
-_ROUNDING = 1e-12
+_SUM_ROUNDING = 1e-12
 _LAST_DIGITS = 2.0**-50
 # Larger outputs are damage; up to here their squares are finite.
 _LARGEST_OUTPUT = 1e150
@@ -22,9 +24,10 @@ _LARGEST_OUTPUT = 1e150
 class DualState:
     """Feasible signed variables beta with f = K beta, and what it took to get there.
 
-    `pair` is the last working set (-1: none yet), which the maximum-gain rules go on from. `block` is a solver's own
-    scratch, which it can do without. `iterations` are rounds of blocks, pair steps or pivots; the last three counts are
-    those of the active set.
+    `pair` is the last working set (-1: none yet), which the maximum-gain rules go on from. `scratch` are values that a
+    solver may rebuild at any time; they are never saved. `iterations` are rounds of blocks, pair steps or pivots;
+    `majors`, `refactorisations` and `degenerate` are counts of the active set. `handed_over` says why one solver left
+    the rest to another, in a sentence; empty if none did.
     """
 
     beta: np.ndarray
@@ -40,7 +43,8 @@ class DualState:
     majors: int = 0
     refactorisations: int = 0
     degenerate: int = 0
-    block: Any = field(default=None, repr=False, compare=False)
+    scratch: Any = field(default=None, repr=False, compare=False)
+    handed_over: str = field(default="", repr=False, compare=False)
 
     def counts(self) -> dict[str, int]:
         return {
@@ -55,28 +59,30 @@ class DualState:
             "degenerate": self.degenerate,
         }
 
-    def counted(self, problem: DualQP) -> "DualState":
+    def counted(self, problem: BoxQP) -> "DualState":
         """The same, with what the kernel matrix has counted since the solve began."""
         K = problem.K
         return replace(self, kernel_evaluations=K.n_evaluations, hits=K.hits, misses=K.misses)
 
 
-def first_state(problem: DualQP, start: Any = None) -> DualState:
-    """Zero, an earlier state of the same problem, or given variables made feasible."""
+def first_state(problem: BoxQP, start: Any = None) -> DualState:
+    """The start of the problem, an earlier state of the same problem, or given variables made feasible."""
     n = problem.p.size
     if isinstance(start, DualState):
         beta = repaired(_checked(start.beta, n), problem)
         if np.array_equal(beta, start.beta):
             _check_outputs(start)
-            return replace(start, is_stalled=False)
+            return replace(start, is_stalled=False, handed_over="")
         return DualState(beta, problem.K.product(beta), iterations=start.iterations).counted(problem)
     if isinstance(start, DualStart):
         beta = repaired(_at_bounds(_checked(start.beta, n), problem), problem)
         return DualState(beta, problem.K.product(beta)).counted(problem)
-    return DualState(np.zeros(n), np.zeros(n))
+    beta, f = problem.start
+    state = DualState(beta.copy(), f.copy())
+    return state.counted(problem) if beta.any() else state
 
 
-def _at_bounds(beta: np.ndarray, problem: DualQP) -> np.ndarray:
+def _at_bounds(beta: np.ndarray, problem: BoxQP) -> np.ndarray:
     """Variables of a solution, which are rounded so that their sum is exact, at the bounds where they were before."""
     rounding = _LAST_DIGITS * float(np.abs(beta).max(initial=0.0))
     beta = np.where(np.abs(beta - problem.lo) <= rounding, problem.lo, beta)
@@ -104,13 +110,21 @@ def _check_outputs(state: DualState) -> None:
         )
 
 
-def repaired(beta: np.ndarray, problem: DualQP) -> np.ndarray:
-    """beta clipped to its box; the side that is too heavy is scaled down until the sum is right."""
+def repaired(beta: np.ndarray, problem: BoxQP) -> np.ndarray:
+    """beta clipped to its box; the side that is too heavy is scaled down until the sum is right.
+
+    Where scaling down does not suffice, because the sum is to be larger than it is, all variables with room rise, each
+    in proportion to its room.
+    """
     beta = np.clip(beta, problem.lo, problem.hi)
     up, down = float(beta[beta > 0].sum()), -float(beta[beta < 0].sum())
     is_up = up - down > problem.total
     heavy, weight = (beta > 0, up) if is_up else (beta < 0, down)
     wanted = max(0.0, down + problem.total if is_up else up - problem.total)
-    if weight - wanted > _ROUNDING * weight:
+    if weight - wanted > _SUM_ROUNDING * weight:
         beta[heavy] *= wanted / weight
+    missing = problem.total - float(beta.sum()) if problem.total else 0.0
+    if missing > _SUM_ROUNDING * problem.total:
+        room = problem.hi - beta
+        beta = np.minimum(beta + room * min(1.0, missing / float(room.sum())), problem.hi)
     return beta

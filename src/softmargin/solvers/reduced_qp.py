@@ -35,6 +35,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.linalg.cholesky import Factor
 
 EPS = 2.220446049250313e-16
@@ -58,6 +59,12 @@ NOISE = 2.0 * EPS
 # With more planes than this, a product with H gathers the rows it needs if they are less than this share.
 LARGE = 256
 SPARSE_SHARE = 0.25
+
+
+_NO_PLANES = (
+    "the cutting planes have inner products, offsets or weights that no planes can have: the features are too large or "
+    "too small, or the training state is damaged. Scale the features, and fit with warm_start=False."
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,10 @@ def solve_reduced(
         H = H.T  # symmetric: the same matrix with contiguous rows
 
     simplex = _Simplex(H, e, total, _feasible(start, t, total), has_zero)
-    beta, g = simplex.minimise(tol / total / total)
+    try:
+        beta, g = simplex.minimise(tol / total / total)
+    except ArithmeticError:  # a division by zero after an overflow
+        raise SoftmarginError(_NO_PLANES) from None
     gamma = beta[:t] * total
     if has_zero:
         gamma = _scaled_down(gamma, total)
@@ -245,6 +255,8 @@ class _Simplex:
                     continue
 
             S = self.factor.members
+            if S.size == 0:  # inner products always leave a plane to stand on
+                raise SoftmarginError(_NO_PLANES)
             slopes = np.abs(g[S])
             spread = float(slopes[slopes.argmax()])
             errors = length * self.root + self.sizes
@@ -296,6 +308,8 @@ class _Simplex:
 
     def load(self) -> None:
         """Factorise the planes with beta > 0; those that depend on the others are moved to a bound."""
+        if not (self.beta >= 0.0).all():  # NaN, too: only numbers that overflow or that no planes have lead here
+            raise SoftmarginError(_NO_PLANES)
         supported = self.beta.nonzero()[0][::-1]
         m = int(self.has_zero and self.beta[-1] > 0.0)  # the zero plane comes first
         planes = supported[m:]
@@ -330,6 +344,8 @@ class _Simplex:
             y = factor.forward(row[S])
             pivot = diagonal - float(y.dot(y))
             if S.size == 0:
+                if not pivot > 0.0:
+                    raise SoftmarginError(_NO_PLANES)
                 factor.append(k, y, pivot, 1.0)
                 return decrease
             u = factor.carried

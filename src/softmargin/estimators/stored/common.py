@@ -14,7 +14,9 @@ from softmargin.core.result import Certificate
 from softmargin.core.status import Status
 from softmargin.core.trace import Record, Trace
 from softmargin.estimators.training_state import pack_states, unpack_states
-from softmargin.io.record import ORIGIN, ModelRecord, typed
+from softmargin.io.record import ModelRecord, typed
+from softmargin.tasks.layouts import ORIGIN
+from softmargin.tasks.records import TASK_NAMED
 
 Values = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -82,9 +84,7 @@ def pack_state(estimator: Any, values: Values, arrays: Arrays) -> None:
     arrays |= parts
 
 
-def unpack_state(
-    estimator: Any, record: ModelRecord, lengths: Callable[[], dict[str, int]], names: tuple[str, ...]
-) -> None:
+def unpack_state(estimator: Any, record: ModelRecord) -> None:
     arrays = {name: array for name, array in record.arrays.items() if name.startswith("state.")}
     value = record.values.get("state")
     if value is None and not arrays:
@@ -92,7 +92,7 @@ def unpack_state(
     if not hasattr(estimator, "status_") or value is None:
         raise ModelFileError("the training state is not complete")
     fingerprint = typed(value.get("fingerprint"), str, "the fingerprint")
-    states = unpack_states(value, arrays, len(estimator.certificates_), lengths(), names)
+    states = unpack_states(value, arrays, len(estimator.certificates_), {}, TASK_NAMED[record.kind].states)
     estimator._state = (fingerprint, states)
 
 

@@ -1,5 +1,6 @@
 """What a kernel model stores, and the training rows of one that goes on learning."""
 
+from collections.abc import Mapping
 from reprlib import repr as shown
 from typing import Any
 
@@ -18,15 +19,9 @@ from softmargin.estimators.stored.common import (
     unpack_state,
 )
 from softmargin.estimators.training_rows import Training
-from softmargin.io.record import (
-    KERNEL_TRAINING,
-    MAX_COLUMNS,
-    TRACE,
-    ModelRecord,
-    matrix_from_arrays,
-    matrix_to_arrays,
-    typed,
-)
+from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays, matrix_to_arrays, typed
+from softmargin.tasks.layouts import TRACE
+from softmargin.tasks.records import TASK_NAMED
 
 _KERNEL_ARRAYS = ("dual_coef_", "intercept_", "n_support_", "classes_", "feature_names_in_")
 
@@ -72,7 +67,9 @@ def _pack_kernel_training(estimator: Any, values: Values, arrays: Arrays) -> Non
     if not hasattr(estimator, "status_"):
         return
     pack_outcome(estimator, values, arrays)
-    arrays |= {name: getattr(estimator, name) for name in KERNEL_TRAINING.keys() - TRACE.keys()}
+    for name in _training_of(type(estimator).__name__).keys() - TRACE.keys():
+        arrays[name] = np.atleast_1d(np.asarray(getattr(estimator, name)))
+    arrays["n_iter_"] = arrays["n_iter_"].astype(np.int32)
     values["counts_"] = estimator.counts_
     values["fit_status_"] = estimator.fit_status_
     values["shape_fit_"] = list(estimator.shape_fit_)
@@ -80,15 +77,18 @@ def _pack_kernel_training(estimator: Any, values: Values, arrays: Arrays) -> Non
 
 def _unpack_kernel_training(estimator: Any, record: ModelRecord) -> None:
     values, arrays = record.values, record.arrays
-    if not unpack_outcome(estimator, record, {"counts_", "fit_status_", "shape_fit_"}, KERNEL_TRAINING):
+    expected = _training_of(record.kind)
+    if not unpack_outcome(estimator, record, {"counts_", "fit_status_", "shape_fit_"}, expected):
         if estimator.kernel == "precomputed":
             raise ModelFileError("a model with a precomputed kernel needs support_, the rows of its support vectors")
         # Imported: which rows of which data were the support vectors is not known.
         estimator.support_ = np.empty(0, dtype=np.int32)
         estimator.shape_fit_ = (0, estimator.n_features_in_)
         return
-    for name in KERNEL_TRAINING.keys() - TRACE.keys():
+    for name in expected.keys() - TRACE.keys():
         setattr(estimator, name, arrays[name])
+    if "classes_" not in arrays:  # one problem, whose iterations are a number as in scikit-learn
+        estimator.n_iter_ = int(estimator.n_iter_[0])
     estimator.counts_, estimator.fit_status_ = values["counts_"], values["fit_status_"]
     shape = values["shape_fit_"]
     if shape[1] != estimator.n_features_in_:
@@ -97,6 +97,11 @@ def _unpack_kernel_training(estimator: Any, record: ModelRecord) -> None:
     if rows.min(initial=0) < 0 or rows.max(initial=-1) >= shape[0]:
         raise ModelFileError(f"support_ holds rows beyond the {shape[0]} of the training data")
     estimator.shape_fit_ = tuple(shape)
+
+
+def _training_of(kind: str) -> Mapping[str, str]:
+    """The arrays that a kernel model of this kind has about its training."""
+    return next(group for group in TASK_NAMED[kind].layout.groups if "support_" in group)
 
 
 def _pack_kernel_state(estimator: Any, values: Values, arrays: Arrays) -> None:
@@ -114,7 +119,7 @@ def _pack_kernel_state(estimator: Any, values: Values, arrays: Arrays) -> None:
 
 def _unpack_kernel_state(estimator: Any, record: ModelRecord) -> None:
     """Pairs of classes have rows of their own number."""
-    unpack_state(estimator, record, dict, ("DualState",))
+    unpack_state(estimator, record)
     arrays = {name: array for name, array in record.arrays.items() if name.startswith("training.")}
     if not arrays:
         return

@@ -11,7 +11,8 @@ from softmargin.estimators.stored.common import (
     unpack_outcome,
     unpack_state,
 )
-from softmargin.io.record import DUAL, MARGIN_DUAL, TRACE, ModelRecord
+from softmargin.io.record import ModelRecord
+from softmargin.tasks.layouts import DUAL, MARGIN_DUAL, TRACE
 
 _SCORE_ARRAYS = ("coef_", "thresholds_", "classes_", "feature_names_in_")
 
@@ -26,7 +27,7 @@ def _unpack_linear(estimator: Any, record: ModelRecord) -> None:
     for name in ("coef_", "intercept_", "classes_", "feature_names_in_"):
         if name in record.arrays:
             setattr(estimator, name, record.arrays[name])
-    estimator.n_features_in_ = estimator.coef_.shape[1]
+    estimator.n_features_in_ = estimator.coef_.shape[-1]
 
 
 def _pack_score(estimator: Any, values: Values, arrays: Arrays) -> None:
@@ -83,18 +84,9 @@ def _unpack_ordinal_training(estimator: Any, record: ModelRecord) -> None:
         estimator.dual_ = record.arrays.get("dual_")
 
 
-def _unpack_linear_state(estimator: Any, record: ModelRecord) -> None:
-    unpack_state(estimator, record, lambda: {"rows": len(estimator.dual_)}, ("PlaneState", "SubgradientState"))
-
-
-def _unpack_score_state(estimator: Any, record: ModelRecord) -> None:
-    unpack_state(estimator, record, dict, ("RankingState", "OrdinalState"))
-
-
 LINEAR = Part(_pack_linear, _unpack_linear)
 LINEAR_TRAINING = Part(_pack_linear_training, _unpack_linear_training)
-LINEAR_STATE = Part(pack_state, _unpack_linear_state)
 SCORE = Part(_pack_score, _unpack_score)
 RANK_TRAINING = Part(_pack_rank_training, _unpack_rank_training)
 ORDINAL_TRAINING = Part(_pack_ordinal_training, _unpack_ordinal_training)
-SCORE_STATE = Part(pack_state, _unpack_score_state)
+STATE = Part(pack_state, unpack_state)

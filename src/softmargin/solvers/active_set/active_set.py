@@ -1,6 +1,6 @@
 """SVM-QP: the dual active set method, which ends at the exact partition into free and bounded variables.
 
-    min over beta of 1/2 beta'K beta - p'beta,   lo <= beta <= hi,   sum(beta) = total
+    min over beta of 1/2 beta'K beta - p'beta + epsilon sum |beta_i|,   lo <= beta <= hi,   sum(beta) = total
 
     repeat (a major iteration, Section 4.1):
         price all variables at a bound, and take those that want away from it most into the working set
@@ -32,28 +32,30 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Solution
 from softmargin.core.stopping import Measure
-from softmargin.problems.base import DualQP
+from softmargin.problems.box_qp import BoxQP
 from softmargin.solvers.active_set.working import Working
-from softmargin.solvers.dual_state import DualState, first_state
+from softmargin.solvers.dual_state import ROUNDING, DualState, first_state
 
-# How the variables are priced, with the number of those that may stay at a bound before they are set aside (0: none).
+# The ways to price variables. The number is how often in a row a variable may want to stay at its bound before it is
+# set aside; 0 means that none is.
 PRICINGS = {"sprint": 0, "shrinking": 100, "full": 0}
 STARTS = ("cold", "ipm", "smo")
-# Entries that the pivots of a step pass over: some 50 ms, or so many times what bringing f up to date passes over
-# afterwards; and the least number of major iterations if rows are aside.
+# A step ends after _SLICE_WORK entries (about 50 ms) or, if that is more, _SLICE_SHARE times the cost of updating f.
+# While rows are set aside it has at least _SLICE_MAJORS major iterations, because completing f at its end is expensive.
 _SLICE_WORK, _SLICE_SHARE, _SLICE_MAJORS = 60_000_000, 4, 5
 # Wishes of free variables may differ by this share of the tolerance.
 _FLAT = 0.1
 # After a disputed claim the tolerance falls by this factor, down to a share of the rounding error.
 _TIGHTER, _BELOW_ROUNDING = 0.25, 0.2
-# Steps in a row that may gain no more than rounding, as a share of p'beta, without lower prices than ever.
-_IDLE_STEPS, _ROUNDING = 20, 1e-16
-# Matrix and factor of the working set: bytes a pair of members, and what is never too much.
+# The solve has stalled after this many steps in a row that gain no more than rounding and reach no lower prices.
+_IDLE_STEPS = 20
+# The matrix and the factor of the working set take _PAIR_BYTES for each pair of members. Up to _ALWAYS_BYTES nobody
+# asks whether so much is free.
 _PAIR_BYTES, _ALWAYS_BYTES = 14.0, 1 << 26
 
 
 @dataclass(frozen=True)
-class Scratch:
+class Settling:
     """What a state carries along: the working set, and whether its point is final."""
 
     work: Working | None
@@ -72,7 +74,7 @@ class ActiveSet:
     candidates : int
         Variables at a bound in the working set of "sprint".
     tol : float
-        By how much a variable may want away from its bound.
+        By how much a variable may want away from its bound, in units of half the range of the targets (labels: 1).
     start : {"smo", "ipm", "cold"}
         Where `SVC` lets it begin if there is no start: where some rounds of BlockSMO have come to; at the solution for
         an approximation of K of low rank (Section 4.3); or at zero.
@@ -92,7 +94,7 @@ class ActiveSet:
     max_bytes: float | None = None
     slice_pivots: int = 1000
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = DualQP
+    problem_type: ClassVar[type] = BoxQP
     state_type: ClassVar[type] = DualState
     needs_double: ClassVar[bool] = True
 
@@ -114,12 +116,12 @@ class ActiveSet:
         if not self.slice_pivots >= 1:
             raise SoftmarginError(f"slice_pivots={self.slice_pivots!r} must be at least 1.")
 
-    def init(self, problem: DualQP, start: Any = None) -> DualState:
-        return replace(first_state(problem, start), block=Scratch(None))
+    def init(self, problem: BoxQP, start: Any = None) -> DualState:
+        return replace(first_state(problem, start), scratch=Settling(None))
 
-    def excess(self, problem: DualQP, state: DualState) -> str | None:
+    def excess(self, problem: BoxQP, state: DualState) -> str | None:
         """Why the next step would need more memory than there is for it; None if it does not."""
-        n_free = int(np.count_nonzero((state.beta > problem.lo) & (state.beta < problem.hi)))
+        n_free = int(np.count_nonzero(problem.is_free(state.beta)))
         needed = _PAIR_BYTES * float(n_free + self._n_candidates) ** 2
         if self.max_bytes is None and needed <= _ALWAYS_BYTES:
             return None
@@ -131,18 +133,18 @@ class ActiveSet:
             f"bytes, and there are {limit:,.0f} for them (max_bytes)"
         )
 
-    def step(self, problem: DualQP, state: DualState) -> DualState:
+    def step(self, problem: BoxQP, state: DualState) -> DualState:
         excess = self.excess(problem, state)
         if excess is not None:
             raise SoftmarginError(f"{excess}: raise it, lower C or gamma, or use solver='auto'.")
-        scratch = state.block if isinstance(state.block, Scratch) else Scratch(None)
+        scratch = state.scratch if isinstance(state.scratch, Settling) else Settling(None)
         work = self._working(problem, state, scratch.settled)
         inner = work.inner
         before, dependents = inner.counts(), len(inner.dependents)
         is_settled, is_stuck, majors = self._majors(problem, work)
-        value = float(problem.p @ work.beta) - 0.5 * float(work.beta @ work.f)
-        scale = abs(float(problem.p @ work.beta))
-        has_gained = value > work.value + _ROUNDING * scale or work.largest < work.least
+        value = problem.dual(work.beta, work.f)
+        rounding = ROUNDING * problem.magnitude(work.beta, work.f)
+        has_gained = value > work.value + rounding or work.largest < work.least
         has_gained |= len(inner.dependents) < dependents  # they move along null directions, which gains nothing
         work.idle = 0 if has_gained or is_settled else work.idle + 1
         work.value, work.least = value, min(work.least, work.largest)
@@ -159,17 +161,17 @@ class ActiveSet:
             degenerate=state.degenerate + degenerate,
             refactorisations=state.refactorisations + refactorisations,
             is_stalled=is_stuck or work.idle >= _IDLE_STEPS,
-            block=Scratch(work, is_settled),
+            scratch=Settling(work, is_settled),
         ).counted(problem)
 
-    def measure(self, problem: DualQP, state: DualState) -> Measure:
-        is_settled = isinstance(state.block, Scratch) and state.block.settled
+    def measure(self, problem: BoxQP, state: DualState) -> Measure:
+        is_settled = isinstance(state.scratch, Settling) and state.scratch.settled
         return replace(problem.measure(state.beta, state.f), settled=is_settled)
 
     def counts(self, state: DualState) -> dict[str, int]:
         return state.counts()
 
-    def solution(self, problem: DualQP, state: DualState) -> Solution:
+    def solution(self, problem: BoxQP, state: DualState) -> Solution:
         return problem.solution(state.beta, state.f)
 
     def is_stalled(self, state: DualState) -> bool:
@@ -179,19 +181,20 @@ class ActiveSet:
     def _n_candidates(self) -> int:
         return self.candidates if self.pricing == "sprint" else 1
 
-    def _working(self, problem: DualQP, state: DualState, is_settled: bool) -> Working:
+    def _working(self, problem: BoxQP, state: DualState, is_settled: bool) -> Working:
         """The working set at this state; after a disputed claim with f summed anew and a smaller tolerance."""
-        work = state.block.work if isinstance(state.block, Scratch) else None
+        work = state.scratch.work if isinstance(state.scratch, Settling) else None
         f = problem.K.product(state.beta) if is_settled else state.f
         if work is None or work.matches is not state.beta:
-            return Working(problem, state.beta, f, self._n_candidates, PRICINGS[self.pricing], self.tol)
+            goal = self.tol * problem.unit
+            return Working(problem, state.beta, f, self._n_candidates, PRICINGS[self.pricing], goal)
         work.matches = None  # until the step is complete
         if is_settled:
             work.goal *= _TIGHTER
         work.begin(problem, state.beta, f)
         return work
 
-    def _majors(self, problem: DualQP, work: Working) -> tuple[bool, bool, int]:
+    def _majors(self, problem: BoxQP, work: Working) -> tuple[bool, bool, int]:
         """Major iterations for a slice of work: whether nothing is left to do, or can be done, and their number."""
         inner, noise = work.inner, work.noise()
         check = problem.workers.check

@@ -1,6 +1,6 @@
 """The dual over a working set: pivots on its own kernel matrix, with an updated Cholesky factor.
 
-    min 1/2 beta'K beta - p'beta,   lo <= beta <= hi,   sum(beta) = total
+    min 1/2 beta'K beta - p'beta + epsilon sum |beta_i|,   lo <= beta <= hi,   sum(beta) = total
 
 Free variables F have equal wishes g = p - K beta. M = K + sigma 1 1' has the same minimiser, because the sum is fixed,
 and is kept as M_FF = R'R; `carried` is u with R'u = 1. One variable k moves at a time, and F with it:
@@ -10,6 +10,10 @@ and is kept as M_FF = R'R; `carried` is u with R'u = 1. One variable k moves at 
 
 The step ends where the slope is used up, and k joins the factor, or where a variable meets its bound: a member of F
 leaves the factor, and k goes on with what is left of its slope; k itself stays at its other bound.
+
+A variable of regression may be on either side of zero, where its wish jumps by 2 epsilon. It is always on one of its
+two segments, and zero is a bound of both; `other` is the far end of the segment it is not on. At zero it may change to
+the other segment (`flip`), if it wants away from zero in that direction.
 """
 
 import math
@@ -32,6 +36,8 @@ PATIENCE = 20
 LEVELS, LEVEL_SHARE = 4, 0.1
 # A product gathers the rows it needs if they are less than this share.
 SPARSE_SHARE = 0.4
+# Vectors that are kept of the variables: from `beta` to `other`.
+_N_VECTORS = 8
 
 
 class Inner:
@@ -41,8 +47,10 @@ class Inner:
     `dependents`, which a start may bring and which move to a bound first.
     """
 
-    def __init__(self, room: int, sigma: float, precision: float = 0.0) -> None:
+    def __init__(self, room: int, sigma: float, precision: float = 0.0, epsilon: float = 0.0) -> None:
         self.size, self.total = 0, 0.0
+        self.epsilon = epsilon
+        self.has_kinks = False
         self.dependent = max(DEPENDENT, precision)
         self.sigma = sigma if sigma > 0.0 else 1.0
         self.factor = Factor()
@@ -51,7 +59,7 @@ class Inner:
         self.entered = self.idle = self.work = 0
         self._matrix = np.empty((0, 0))
         self._index = np.empty(0, dtype=np.int64)
-        self._values = np.empty((7, 0))
+        self._values = np.empty((_N_VECTORS, 0))
         self.grow(room)
 
     def grow(self, room: int) -> None:
@@ -60,7 +68,7 @@ class Inner:
         self._matrix = np.empty((room, room))
         self._matrix[:m, :m] = matrix[:m, :m]
         self._index = np.append(self._index[:m], np.full(room - m, -1))
-        self._values = np.zeros((7, room))
+        self._values = np.zeros((_N_VECTORS, room))
         self._values[:, :m] = values[:, :m]
 
     @property
@@ -110,20 +118,74 @@ class Inner:
         """1 for variables that are zero for good: neither free nor at a bound that they could want away from."""
         return self._values[6, : self.size]
 
-    def shared_wish(self, wishes: np.ndarray, sides: np.ndarray) -> float:
-        """What free variables wish; where none is free, the middle between those that may rise and that may fall."""
+    @property
+    def other(self) -> np.ndarray:
+        """The far end of the segment that a variable is not on, beyond zero; 0 if it has one segment only."""
+        return self._values[7, : self.size]
+
+    @property
+    def shift(self) -> np.ndarray:
+        """What the wishes of variables with two segments differ by from p - K beta."""
+        return self.epsilon * np.sign(self.other)
+
+    def place_on_segments(self, places: np.ndarray, beta: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
+        """Set beta and bounds of these places; variables that may be on either side of zero get one segment."""
+        kinks = (lo < 0.0) & (hi > 0.0)
+        is_below = kinks & (beta < 0.0)
+        is_above = kinks & (beta >= 0.0)
+        self.beta[places] = beta
+        self.lo[places], self.hi[places] = np.where(is_above, 0.0, lo), np.where(is_below, 0.0, hi)
+        self.other[places] = np.where(is_above, lo, np.where(is_below, hi, 0.0))
+        self.side[places] = sides_of(beta, self.lo[places], self.hi[places])
+        self.has_kinks |= bool(kinks.any())
+
+    def flip(self, k: int) -> None:
+        """Change a variable at zero to its other segment."""
+        jump = 2.0 * self.epsilon
+        if self.other[k] < 0.0:
+            self.lo[k], self.hi[k], self.other[k] = self.other[k], 0.0, self.hi[k]
+            self.side[k], self.g[k] = -1.0, self.g[k] + jump
+        else:
+            self.lo[k], self.hi[k], self.other[k] = 0.0, self.other[k], self.lo[k]
+            self.side[k], self.g[k] = 1.0, self.g[k] - jump
+
+    def _at_kink(self) -> np.ndarray:
+        """Which variables could change to another segment."""
+        return (self.other != 0.0) & (self.beta == 0.0) & (self.side != 0.0)
+
+    def shared_wish(self, rise: np.ndarray | None = None, fall: np.ndarray | None = None) -> float:
+        """What free variables wish; where none is free, the middle between those that may rise and that may fall.
+
+        These are the wishes of the variables here, or the given ones, infinite for those that may not.
+        """
         F = self.factor.members
         if F.size:
             return float(self.g[F].mean())
-        highest = float(np.max(wishes, where=sides > 0.0, initial=-np.inf))
-        lowest = float(np.min(wishes, where=sides < 0.0, initial=np.inf))
+        if rise is None or fall is None:
+            rise = np.where(self.side > 0.0, self.g, -np.inf)
+            fall = np.where(self.side < 0.0, self.g, np.inf)
+            if self.has_kinks:
+                both, jump = self._at_kink(), 2.0 * self.epsilon
+                rise = np.where(both & (self.side < 0.0), self.g - jump, rise)
+                fall = np.where(both & (self.side > 0.0), self.g + jump, fall)
+        highest, lowest = float(rise.max(initial=-np.inf)), float(fall.min(initial=np.inf))
         if math.isfinite(highest) and math.isfinite(lowest):
             return 0.5 * (highest + lowest)
         return highest if math.isfinite(highest) else lowest
 
     def prices(self) -> np.ndarray:
-        """By how much each variable at a bound wants away from it; 0 for free and barred ones."""
-        return self.side * (self.g - self.shared_wish(self.g, self.side)) * (1.0 - self.barred)
+        """By how much each variable at a bound wants away from it; 0 for free and barred ones.
+
+        A variable at zero that wants to its other segment has that price, and is put there.
+        """
+        shared = self.shared_wish()
+        prices = self.side * (self.g - shared)
+        if self.has_kinks:
+            beyond = -prices - 2.0 * self.epsilon
+            for k in (self._at_kink() & (beyond > np.maximum(prices, 0.0))).nonzero()[0].tolist():
+                self.flip(k)
+                prices[k] = beyond[k]
+        return prices * (1.0 - self.barred)
 
     def counts(self) -> tuple[int, int, int]:
         return self.pivots, self.degenerate, self.refactorisations
@@ -231,7 +293,7 @@ class Inner:
             for p in (factor.members == k).nonzero()[0].tolist():
                 factor.delete(p)
             self.dependents = [j for j in self.dependents if j != k]
-        self.side[k] = 0.0
+        self.side[k] = self.other[k] = 0.0
         self.lo[k], self.hi[k] = min(0.0, float(beta[k])), max(0.0, float(beta[k]))
         change = beta.copy()
         row, sign = self.matrix[k], -math.copysign(1.0, beta[k])
@@ -262,8 +324,10 @@ class Inner:
         self.idle = 0
         return is_done
 
-    def release(self, k: int) -> None:
-        """Make k free where nobody is."""
+    def release(self, k: int, *, is_rising: bool) -> None:
+        """Make k free where nobody is, on the segment that leads this way."""
+        if self.beta[k] == 0.0 and (self.other[k] > 0.0 if is_rising else self.other[k] < 0.0):
+            self.flip(k)
         self._append(k, np.empty(0), float(self.matrix[k, k]) + self.sigma)
 
     def discard(self, k: int) -> None:
@@ -398,6 +462,11 @@ class Inner:
                 raise SoftmarginError(_indefinite(pivot))
             else:
                 self.dependents.append(k)
+
+
+def sides_of(beta: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """1 at the lower bound, -1 at the upper, 0 between."""
+    return np.subtract(beta <= lo, beta >= hi, dtype=np.float64)
 
 
 def _indefinite(pivot: float) -> str:

@@ -1,16 +1,12 @@
 """Between the whole problem and its working set: who is in it, f for all rows, and rows that are set aside."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from softmargin.problems.base import DualQP
-from softmargin.solvers.active_set.inner import EPS, PATIENCE, Inner
+from softmargin.problems.box_qp import BoxQP
+from softmargin.solvers.active_set.inner import EPS, PATIENCE, Inner, sides_of
 
-_SCRATCH_BYTES = 1 << 26  # for kernel rows that are computed, used once and forgotten
 _MAJORS_ASIDE = 5  # major iterations after which rows are set aside where the cache is too small
 _NEAR = 0.5  # rows that want to stay at their bound are candidates if by less than this share of the largest price
-_GATHER_COST = 4.0  # of an entry that is picked out of a row, in entries that are read in order
 
 
 class Working:
@@ -23,7 +19,7 @@ class Working:
     """
 
     def __init__(
-        self, problem: DualQP, beta: np.ndarray, f: np.ndarray, candidates: int, patience: int, goal: float
+        self, problem: BoxQP, beta: np.ndarray, f: np.ndarray, candidates: int, patience: int, goal: float
     ) -> None:
         self.candidates, self.patience, self.goal = candidates, patience, goal
         self.keeps_places = False  # whether members stay in the working set, and others come behind them
@@ -31,11 +27,13 @@ class Working:
         self.idle, self.value, self.least, self.largest = 0, -np.inf, np.inf, np.inf
         diagonal = np.maximum(problem.K.diag(), 0.0)
         self.lengths = np.sqrt(diagonal)
-        free = np.flatnonzero((beta > problem.lo) & (beta < problem.hi))
+        self.targets = float(np.abs(problem.p).max(initial=0.0))
+        free = np.flatnonzero(problem.is_free(beta))
         self.inner = Inner(
             free.size + min(candidates, beta.size - free.size),
             sigma=float(diagonal.mean()),
             precision=16.0 * float(problem.K.row_errors().max(initial=0.0)),
+            epsilon=problem.epsilon,
         )
         self.where = np.full(beta.size, -1)
         self.streak = np.zeros(beta.size, dtype=np.int64)
@@ -46,7 +44,7 @@ class Working:
     def __reduce__(self) -> tuple:
         return _forgotten, ()
 
-    def begin(self, problem: DualQP, beta: np.ndarray, f: np.ndarray) -> None:
+    def begin(self, problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> None:
         """Work on copies of these from now on, with f right for all rows."""
         self.beta, self.f = beta.copy(), f.copy()
         self.base = (beta, f)
@@ -61,31 +59,33 @@ class Working:
     def noise(self) -> float:
         """About how large the rounding error of a wish is."""
         spread = float(np.sqrt(np.square(self.beta * self.lengths).sum()))
-        return EPS * (1.0 + float(self.lengths.max(initial=0.0)) * spread)
+        return EPS * (self.targets + float(self.lengths.max(initial=0.0)) * spread)
 
-    def factorise(self, problem: DualQP, flat: float) -> None:
+    def factorise(self, problem: BoxQP, flat: float) -> None:
         """The factor of the free variables, and the minimum over these."""
         self.inner.refactorise()
         self.inner.flatten(flat)
         self.advance(problem)
         self.is_new = False
 
-    def advance(self, problem: DualQP) -> None:
+    def advance(self, problem: BoxQP) -> None:
         """Take over the members' beta, and bring f of the priced rows up to date."""
         inner = self.inner
         moved = (inner.beta != self.beta[inner.index]).nonzero()[0]
         rows = inner.index[moved]
         change = inner.beta[moved] - self.beta[rows]
         self.beta[rows] = inner.beta[moved]
-        add_rows(problem, rows, change, self.f, self.priced)
+        problem.K.add_rows(rows, change, self.f, self.priced)
         self._take_wishes(problem)
 
-    def _take_wishes(self, problem: DualQP) -> None:
+    def _take_wishes(self, problem: BoxQP) -> None:
         inner = self.inner
         inner.g[:] = problem.p[inner.index] - self.f[inner.index]
+        if inner.has_kinks:
+            inner.g[:] += inner.shift
         inner.total = problem.total - (float(self.beta.sum()) - float(inner.beta.sum()))
 
-    def complete(self, problem: DualQP) -> None:
+    def complete(self, problem: BoxQP) -> None:
         """f of the rows that were set aside, from where it was last right."""
         if self.priced is None:
             return
@@ -96,21 +96,16 @@ class Working:
         change = self.beta - beta
         rows = change.nonzero()[0]
         self.f[columns] = f[columns]
-        add_rows(problem, rows, change[rows], self.f, columns)
+        problem.K.add_rows(rows, change[rows], self.f, columns)
         self.base = (self.beta.copy(), self.f.copy())
         self.streak[:] = 0
         self.priced = None
 
-    def price(self, problem: DualQP, goal: float) -> np.ndarray:
+    def price(self, problem: BoxQP, goal: float) -> np.ndarray:
         """The rows that are to be in the working set beside the free ones; `largest` is the largest price."""
-        rows, inner = self.priced, self.inner
-        pick = slice(None) if rows is None else rows
-        sides = _sides(self.beta[pick], problem.lo[pick], problem.hi[pick])
-        places = self.where[pick]
-        members = (places >= 0).nonzero()[0]
-        sides[members] = inner.side[places[members]]
-        wishes = problem.p[pick] - self.f[pick]
-        prices = sides * (wishes - inner.shared_wish(wishes, sides))
+        rows = self.priced
+        sides, prices = self._prices(problem, slice(None) if rows is None else rows)
+        inner = self.inner
         self.largest = float(prices.max(initial=0.0))
         if not self.patience and inner.factor.order > problem.K.capacity:
             self.patience = _MAJORS_ASIDE
@@ -127,6 +122,41 @@ class Working:
         best = best[prices[best] > -_NEAR * self.largest]
         return best if rows is None else rows[best]
 
+    def _prices(self, problem: BoxQP, pick: slice | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of the picked rows: at which bound they are, and by how much they want away from it.
+
+        A row at zero that may go either way is at the lower bound of its upper segment or at the upper bound of its
+        lower one, whichever it wants away from more.
+        """
+        inner = self.inner
+        beta = self.beta[pick]
+        sides = sides_of(beta, problem.lo[pick], problem.hi[pick])
+        places = self.where[pick]
+        members = (places >= 0).nonzero()[0]
+        wishes = problem.p[pick] - self.f[pick]
+        if problem.kinks is None:
+            sides[members] = inner.side[places[members]]
+            is_up, is_down = sides > 0.0, sides < 0.0
+        else:
+            at_zero = problem.kinks[pick] & (beta == 0.0)
+            member_sides = inner.side[places[members]]
+            sides[members] = np.where(at_zero[members], 1.0, member_sides)
+            at_zero[members[member_sides == 0.0]] = False
+            sides[members[member_sides == 0.0]] = 0.0
+            wishes -= problem.epsilon * np.sign(beta)
+            is_up, is_down = (sides > 0.0) | at_zero, (sides < 0.0) | at_zero
+        if inner.factor.order:
+            shared = inner.shared_wish()
+        else:
+            loss = 0.0 if problem.kinks is None else problem.epsilon * at_zero
+            shared = inner.shared_wish(
+                np.where(is_up, wishes - loss, -np.inf), np.where(is_down, wishes + loss, np.inf)
+            )
+        if problem.kinks is not None:
+            sides = np.where(at_zero, np.where(wishes >= shared, 1.0, -1.0), sides)
+            wishes = np.where(at_zero, wishes - sides * problem.epsilon, wishes)
+        return sides, sides * (wishes - shared)
+
     def _set_aside(self, prices: np.ndarray, goal: float) -> None:
         rows = np.arange(self.beta.size) if self.priced is None else self.priced
         stays = prices <= goal
@@ -137,7 +167,7 @@ class Working:
         if weary.any():
             self.priced = rows[~weary]
 
-    def renew(self, problem: DualQP, wanted: np.ndarray) -> None:
+    def renew(self, problem: BoxQP, wanted: np.ndarray) -> None:
         """Take in the wanted rows, in the places of members at a bound that nobody wants, as far as these go."""
         inner = self.inner
         fresh = wanted[self.where[wanted] < 0]
@@ -148,16 +178,13 @@ class Working:
         idle[kept[kept >= 0]] = False
         self._enter(problem, fresh, idle.nonzero()[0][: fresh.size])
 
-    def bring(self, problem: DualQP, row: int, *, is_free: bool = False) -> int:
-        """The place of this row in the working set, which it enters if it is not there; free, if nobody else is."""
+    def bring(self, problem: BoxQP, row: int) -> int:
+        """The place of this row in the working set, which it enters if it is not there."""
         if self.where[row] < 0:
             self._enter(problem, np.array([row]))
-        place = int(self.where[row])
-        if is_free:
-            self.inner.release(place)
-        return place
+        return int(self.where[row])
 
-    def _enter(self, problem: DualQP, rows: np.ndarray, places: np.ndarray | None = None) -> None:
+    def _enter(self, problem: BoxQP, rows: np.ndarray, places: np.ndarray | None = None) -> None:
         """Rows in the given places, and behind all others where these are not enough."""
         inner, size = self.inner, self.inner.size
         places = np.empty(0, dtype=np.int64) if places is None else places
@@ -170,12 +197,11 @@ class Working:
         self.where[old[old >= 0]] = -1
         self.where[rows] = places
         inner.index[places] = rows
-        values = _entries(problem, rows, inner.index)
+        values = problem.K.entries(rows, inner.index)
         inner.matrix[places] = values
         inner.matrix[:, places] = values.T
-        inner.beta[places], inner.barred[places], inner.retired[places] = self.beta[rows], 0.0, 0.0
-        inner.lo[places], inner.hi[places] = problem.lo[rows], problem.hi[rows]
-        inner.side[places] = _sides(inner.beta[places], inner.lo[places], inner.hi[places])
+        inner.barred[places], inner.retired[places] = 0.0, 0.0
+        inner.place_on_segments(places, self.beta[rows], problem.lo[rows], problem.hi[rows])
         self._take_wishes(problem)
 
 
@@ -188,57 +214,3 @@ def _largest(values: np.ndarray, k: int) -> np.ndarray:
     if k == 1:
         return np.array([values.argmax()])
     return np.argpartition(values, values.size - k)[-k:] if k < values.size else np.arange(values.size)
-
-
-def _sides(beta: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-    """1 at the lower bound, -1 at the upper, 0 between."""
-    return np.subtract(beta <= lo, beta >= hi, dtype=np.float64)
-
-
-def _entries(problem: DualQP, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """K[rows, columns] in float64; what is cached is looked up, nothing is kept."""
-    K = problem.K
-    out = np.empty((rows.size, columns.size))
-    slots = K.lru.slot_of[rows]
-    for j in (slots >= 0).nonzero()[0].tolist():
-        out[j] = K.slab[slots[j]].take(columns)
-    rest = (slots < 0).nonzero()[0]
-    if rest.size == 0:
-        return out
-    slots = K.lru.slot_of[columns]
-    there, missing = (slots >= 0).nonzero()[0], (slots < 0).nonzero()[0]
-    out[rest[:, None], there] = K.slab[slots[there], rows[rest, None]]  # by symmetry
-    if missing.size:
-        out[rest[:, None], missing] = K.source.rows(rows[rest], columns[missing])
-    return out
-
-
-def add_rows(problem: DualQP, rows: np.ndarray, change: np.ndarray, f: np.ndarray, columns: np.ndarray | None) -> None:
-    """f += sum_k change[k] K[rows[k]], for all columns or the given ones.
-
-    As many rows are kept as the cache holds; the others are computed in parts.
-    """
-    if rows.size == 0:
-        return
-    K = problem.K
-    order = np.argsort(K.lru.slot_of[rows] < 0, kind="stable")
-    kept, rest = order[: K.capacity], order[K.capacity :]
-    slots = K.fetch(rows[kept])
-    if columns is None:
-        K.add(slots, change[kept], f)
-    elif _GATHER_COST * columns.size > K.n:
-        total = np.zeros(K.n)
-        K.add(slots, change[kept], total)
-        f[columns] += total[columns]
-    else:
-        for part in _parts(kept.size, columns.size):
-            f[columns] += change[kept[part]] @ K.slab[slots[part, None], columns]
-    for part in _parts(rest.size, K.n if columns is None else columns.size):
-        values = change[rest[part]] @ K.source.rows(rows[rest[part]], columns)
-        f[slice(None) if columns is None else columns] += values
-    K.misses += rest.size
-
-
-def _parts(n_rows: int, width: int) -> Iterator[slice]:
-    step = max(1, _SCRATCH_BYTES // (8 * max(width, 1)))
-    return (slice(at, at + step) for at in range(0, n_rows, step))

@@ -7,6 +7,9 @@
 
 The first step factors the matrix; where the rank that is allowed does not suffice it says so. The method starts in the
 middle of the box whatever it is given: interior points gain nothing from a solution of another problem.
+
+Interior points need a smooth objective. So a variable that costs epsilon |beta| is taken apart into two, one on each
+side of zero, which have the same row of V; their sum is beta.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +21,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import DualStart, Solution
 from softmargin.core.stopping import NEGLIGIBLE, RULES, Measure
 from softmargin.linalg.pivoted_cholesky import LowRank, pivoted_cholesky
-from softmargin.problems.base import DualQP
+from softmargin.problems.box_qp import BoxQP
 from softmargin.solvers.dual_state import DualState, first_state, repaired
 from softmargin.solvers.interior.crossover import crossed
 from softmargin.solvers.interior.low_rank import (
@@ -68,9 +71,10 @@ class Interior:
     slow: int = 0
     mark: float = np.inf
 
-    def is_of(self, problem: DualQP) -> bool:
+    def is_of(self, problem: BoxQP) -> bool:
         """Whether this is about a problem with the same bounds."""
-        return np.array_equal(self.qp.lo, problem.lo) and np.array_equal(self.qp.hi, problem.hi)
+        smooth = _smooth(problem)
+        return all(map(np.array_equal, (self.qp.p, self.qp.lo, self.qp.hi), smooth))
 
 
 @dataclass(frozen=True)
@@ -79,22 +83,22 @@ class IPM:
 
     max_rank: int = _MAX_RANK
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = DualQP
+    problem_type: ClassVar[type] = BoxQP
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:
         if not self.max_rank >= 1:
             raise SoftmarginError(f"max_rank={self.max_rank!r} must be at least 1, for example 500.")
 
-    def init(self, problem: DualQP, start: Any = None) -> DualState:
+    def init(self, problem: BoxQP, start: Any = None) -> DualState:
         if not isinstance(start, DualState):
             return first_state(problem)
-        if isinstance(start.block, Interior) and start.block.is_of(problem):
+        if isinstance(start.scratch, Interior) and start.scratch.is_of(problem):
             return replace(start, is_stalled=False)
         return replace(first_state(problem), iterations=start.iterations)
 
-    def step(self, problem: DualQP, state: DualState) -> DualState:
-        before = state.block
+    def step(self, problem: BoxQP, state: DualState) -> DualState:
+        before = state.scratch
         if not isinstance(before, Interior):
             before = self._begin(problem, state)
         qp = before.qp
@@ -102,7 +106,7 @@ class IPM:
             point = advance(qp, before.point)
             here = self._candidate(problem, qp, point)
         best = min(before.best, here, key=self._value)
-        optimum = max(here.measure.dual, NEGLIGIBLE * here.measure.scale)  # about so, once the end is near
+        optimum = max(abs(here.measure.dual), NEGLIGIBLE * here.measure.scale)  # about so, once the end is near
         is_spent = complementarity_of(qp, point) <= _SPENT * optimum
         idle = before.idle + 1 if best is before.best else 0
         is_slow = point.mu > 0.5 * before.mark
@@ -113,10 +117,10 @@ class IPM:
             f=best.f,
             iterations=state.iterations + 1,
             is_stalled=(idle >= _IDLE and is_spent) or min(idle, slow) >= _LONG_IDLE,
-            block=Interior(qp, point, best, idle, slow, mark),
+            scratch=Interior(qp, point, best, idle, slow, mark),
         ).counted(problem)
 
-    def _begin(self, problem: DualQP, state: DualState) -> Interior:
+    def _begin(self, problem: BoxQP, state: DualState) -> Interior:
         factored = factor_of(problem, self.max_rank)
         if factored.residual > _NOTHING_LEFT * factored.trace:
             raise SoftmarginError(
@@ -124,11 +128,11 @@ class IPM:
                 f"{factored.residual / factored.trace:.1g} of its trace is left. Raise max_rank of IPM(), or use "
                 "another solver, such as solver='auto'."
             )
-        qp = LowRankQP(factored.V, problem.p, problem.lo, problem.hi, problem.total, problem.workers)
+        qp = _low_rank(problem, factored.V)
         b = problem.solution(state.beta, state.f).b
         return Interior(qp, middle(qp), Candidate(state.beta, state.f, b, problem.measure(state.beta, state.f)))
 
-    def _candidate(self, problem: DualQP, qp: LowRankQP, point: Point) -> Candidate:
+    def _candidate(self, problem: BoxQP, qp: LowRankQP, point: Point) -> Candidate:
         """The point with variables put to their bounds, unless the point itself is far better."""
         b = intercept_of(qp, point)
         at_bounds = min((_measured(problem, qp, beta, b) for beta in crossed(qp, point)), key=self._value)
@@ -139,30 +143,30 @@ class IPM:
         """What is compared with `tol`."""
         return RULES[self.stopping](candidate.measure)
 
-    def measure(self, problem: DualQP, state: DualState) -> Measure:
-        if isinstance(state.block, Interior):
-            return state.block.best.measure
+    def measure(self, problem: BoxQP, state: DualState) -> Measure:
+        if isinstance(state.scratch, Interior):
+            return state.scratch.best.measure
         return problem.measure(state.beta, state.f)
 
     def counts(self, state: DualState) -> dict[str, int]:
         return state.counts()
 
-    def solution(self, problem: DualQP, state: DualState) -> Solution:
+    def solution(self, problem: BoxQP, state: DualState) -> Solution:
         solution = problem.solution(state.beta, state.f)
-        return replace(solution, b=state.block.best.b) if isinstance(state.block, Interior) else solution
+        return replace(solution, b=state.scratch.best.b) if isinstance(state.scratch, Interior) else solution
 
     def is_stalled(self, state: DualState) -> bool:
         return state.is_stalled
 
 
-def low_rank_start(problem: DualQP, rank: int = 50, tol: float = 1e-4, max_iter: int = 50) -> DualStart:
+def low_rank_start(problem: BoxQP, rank: int = 50, tol: float = 1e-4, max_iter: int = 50) -> DualStart:
     """The solution, to a relative gap of `tol`, of the problem with K replaced by a matrix of this rank.
 
     Variables near their bounds are put exactly there. It is a start for an active set method: n * rank kernel values
     tell it most of what is at its bounds.
     """
     factored = factor_of(problem, rank)
-    qp = LowRankQP(factored.V, problem.p, problem.lo, problem.hi, problem.total, problem.workers)
+    qp = _low_rank(problem, factored.V)
     point = middle(qp)
     for _ in range(max_iter):
         with in_range():
@@ -171,10 +175,10 @@ def low_rank_start(problem: DualQP, rank: int = 50, tol: float = 1e-4, max_iter:
         if RULES["relative_gap"](inside.measure) <= tol:
             break
     with in_range():
-        return DualStart(crossed(qp, point)[0])
+        return DualStart(_folded(crossed(qp, point)[0], problem))
 
 
-def factor_of(problem: DualQP, max_rank: int) -> LowRank:
+def factor_of(problem: BoxQP, max_rank: int) -> LowRank:
     """V with V V' = K, or as near as `max_rank` columns come."""
     K = problem.K
     diagonal = K.diag()
@@ -187,14 +191,35 @@ def factor_of(problem: DualQP, max_rank: int) -> LowRank:
     return factored
 
 
-def _measured(problem: DualQP, qp: LowRankQP, beta: np.ndarray, b: float) -> Candidate:
+def _smooth(problem: BoxQP) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """p, lo and hi of the problem without kinks: if there is an epsilon, upper halves first, then lower halves."""
+    p, lo, hi, epsilon = problem.p, problem.lo, problem.hi, problem.epsilon
+    if epsilon == 0.0:
+        return p, lo, hi
+    nothing = np.zeros(p.size)
+    return np.append(p - epsilon, p + epsilon), np.append(nothing, lo), np.append(hi, nothing)
+
+
+def _low_rank(problem: BoxQP, V: np.ndarray) -> LowRankQP:
+    p, lo, hi = _smooth(problem)
+    return LowRankQP(V if problem.epsilon == 0.0 else np.concatenate([V, V]), p, lo, hi, problem.total, problem.workers)
+
+
+def _folded(beta: np.ndarray, problem: BoxQP) -> np.ndarray:
+    """The problem's variables from those of `_smooth`."""
+    n = problem.p.size
+    return beta if beta.size == n else beta[:n] + beta[n:]
+
+
+def _measured(problem: BoxQP, qp: LowRankQP, beta: np.ndarray, b: float) -> Candidate:
     """beta made feasible, with the better of two intercepts: b, and what the problem makes of the variables."""
-    beta = repaired(beta, problem)
-    f = qp.times(qp.t_times(beta))
+    beta = repaired(_folded(beta, problem), problem)
+    if beta.size == len(qp.V):
+        f = qp.times(qp.t_times(beta))
+    else:
+        f = qp.times(qp.t_times(np.append(beta, np.zeros(beta.size))))[: beta.size]
     measure = problem.measure(beta, f)
-    wish = problem.p - f - b
-    loss = float(np.maximum(problem.hi * wish, problem.lo * wish).sum())
-    primal = 0.5 * float(beta @ f) + loss + b * problem.total
+    primal = problem.primal(beta, f, b)
     if primal <= measure.primal:
         return Candidate(beta, f, b, replace(measure, primal=primal))
     return Candidate(beta, f, problem.solution(beta, f).b, measure)

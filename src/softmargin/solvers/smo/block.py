@@ -11,7 +11,6 @@ small, because the first violators are guesses; a problem that fits into one blo
 
 import math
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,18 +18,22 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution
 from softmargin.core.stopping import Measure
-from softmargin.problems.base import DualQP
-from softmargin.solvers.dual_state import DualState, first_state
+from softmargin.problems.box_qp import BoxQP
+from softmargin.solvers.dual_state import ROUNDING, DualState, first_state
 
 _FIRST = 64  # variables that may enter the first block; twice as many each time after
-_INNER_STEPS = 20_000  # in a block, so that interrupts are seen: some 50 ms
-# Where the block is the whole problem: accuracy, steps times variables, and steps, of which tiny problems allow many.
+_INNER_STEPS = 20_000  # pair steps in a block, which take about 50 ms: between blocks interrupts are seen
+# A problem that fits into one block is solved until its violation has fallen by the factor _EXACT, or for _EXACT_WORK
+# steps times variables, but for _EXACT_STEPS steps at most.
 _EXACT, _EXACT_WORK, _EXACT_STEPS = 1e-12, 1 << 22, 100_000
-_GATHER_PARTS = 4
-_SMALL_VALUES = 1e-3  # on the diagonal of K
-# Rounds in a row that may gain nothing, without a smaller violation than ever, before the solver gives up. Nothing is
-# what rounding does to p'beta, and what would take so many rounds to close the gap.
-_IDLE_ROUNDS, _ROUNDING, _FAR = 50, 1e-16, 1e8
+# Regression needs many more steps to that end, so it stops earlier. Where that does not suffice a second round follows.
+_NEARLY_EXACT = 1e-4
+# A kernel matrix whose diagonal is below this is scaled up for its block, so that _TINY of `_block.py` is small beside
+# it.
+_SMALL_VALUES = 1e-3
+# The solver gives up after _IDLE_ROUNDS rounds in a row that gain nothing and reach no smaller violation than ever. A
+# gain is nothing if it is rounding, or so small that _FAR such rounds would be needed to close the gap.
+_IDLE_ROUNDS, _FAR = 50, 1e8
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class BlockSMO:
     size: int = 1024
     accuracy: float = 0.1
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = DualQP
+    problem_type: ClassVar[type] = BoxQP
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:
@@ -49,43 +52,48 @@ class BlockSMO:
         if not 0.0 < self.accuracy < 1.0:
             raise SoftmarginError(f"accuracy={self.accuracy!r} must lie between 0 and 1, for example 0.1.")
 
-    def init(self, problem: DualQP, start: Any = None) -> DualState:
+    def init(self, problem: BoxQP, start: Any = None) -> DualState:
         return first_state(problem, start)
 
-    def step(self, problem: DualQP, state: DualState) -> DualState:
+    def step(self, problem: BoxQP, state: DualState) -> DualState:
         from softmargin.solvers.smo import _block
 
         K = problem.K
-        wish = problem.p - state.f
         size = min(self.size, problem.p.size, K.capacity)
-        block = state.block
+        block = state.scratch
         if not isinstance(block, Block) or block.size != size:
             block = Block.first(size, problem.p.size, K.dtype)
         before = block
-        block, violation = block.next(problem, state.beta, wish)
+        block, violation = block.next(problem, state.beta, state.f)
         members = block.members
         slots = K.fetch(members)
-        matrix = block.scratch.fill(problem, members, slots)
+        matrix = block.matrix.fill(problem, members, slots)
 
         unit = _unit(matrix)
         if unit != 1.0:
             matrix = matrix / unit
-        beta, block_wish = unit * state.beta[members], wish[members]
+        wish = problem.p[members] - state.f[members]
+        beta, block_wish = unit * state.beta[members], wish.copy()
         lo, hi = unit * problem.lo[members], unit * problem.hi[members]
         tol, max_steps = self.accuracy * violation, _INNER_STEPS
         if members.size == problem.p.size:  # the whole problem: to its end, if that is not far
             most = min(_EXACT_STEPS, _EXACT_WORK // members.size)
-            tol, max_steps = _EXACT * violation, max(most, 10 * members.size)
-        steps = _block.solve(matrix, block_wish, beta, lo, hi, tol, max_steps)
+            accuracy = _EXACT if problem.kinks is None else _NEARLY_EXACT
+            tol, max_steps = accuracy * violation, max(most, 10 * members.size)
+        steps = _block.solve(matrix, block_wish, beta, lo, hi, problem.epsilon, tol, max_steps)
         beta /= unit
-        change = beta - state.beta[members]
+        before_beta = state.beta[members]
+        change = beta - before_beta
         moved = np.flatnonzero(change)
         f, all_beta = state.f.copy(), state.beta.copy()
         K.add(slots[moved], change[moved], f)
         all_beta[members] = beta
-        wishes = (wish[members] + block_wish)[moved]
+        wishes = (wish + block_wish)[moved]
         gain = 0.5 * float(change[moved] @ (wishes - wishes.mean())) if moved.size else 0.0
-        nothing = max(_ROUNDING * abs(float(problem.p @ all_beta)), problem.measure(state.beta, state.f).gap / _FAR)
+        if problem.epsilon:
+            gain -= problem.epsilon * float((np.abs(beta) - np.abs(before_beta)).sum())
+        rounding = ROUNDING * problem.magnitude(all_beta, f)
+        nothing = max(rounding, problem.measure(state.beta, state.f).gap / _FAR)
         has_gained = gain > nothing or violation < before.least
         idle = 0 if has_gained else before.idle + 1
         return replace(
@@ -95,47 +103,41 @@ class BlockSMO:
             iterations=state.iterations + 1,
             pair_steps=state.pair_steps + steps,
             is_stalled=idle >= _IDLE_ROUNDS or (moved.size == 0 and members.size == problem.p.size),
-            block=replace(block, idle=idle, least=min(violation, before.least)),
+            scratch=replace(block, idle=idle, least=min(violation, before.least)),
         ).counted(problem)
 
-    def measure(self, problem: DualQP, state: DualState) -> Measure:
+    def measure(self, problem: BoxQP, state: DualState) -> Measure:
         return problem.measure(state.beta, state.f)
 
     def counts(self, state: DualState) -> dict[str, int]:
         return state.counts()
 
-    def solution(self, problem: DualQP, state: DualState) -> Solution:
+    def solution(self, problem: BoxQP, state: DualState) -> Solution:
         return problem.solution(state.beta, state.f)
 
     def is_stalled(self, state: DualState) -> bool:
         return state.is_stalled
 
 
-class Scratch:
+class BlockMatrix:
     """The kernel matrix of a block, and whose values each place of it holds (-1: nobody's)."""
 
     def __init__(self, size: int, dtype: Any) -> None:
-        self.matrix = np.empty((size, size), dtype)  # takes memory when it is written
+        self.values = np.empty((size, size), dtype)  # takes memory when it is written
         self.holds = np.full(size, -1, dtype=np.int64)
 
-    def fill(self, problem: DualQP, members: np.ndarray, slots: np.ndarray) -> np.ndarray:
+    def fill(self, problem: BoxQP, members: np.ndarray, slots: np.ndarray) -> np.ndarray:
         """K over the members; only rows and columns of places that changed hands are gathered."""
-        from softmargin.solvers.smo import _block
-
         n = members.size
-        if n == problem.p.size and np.array_equal(members, slots):
-            return problem.K.slab  # all rows, in order
+        whole = problem.K.whole(members, slots)
+        if whole is not None:
+            return whole
         fresh = np.flatnonzero(self.holds[:n] != members)
         if fresh.size:
             self.holds[n:] = -1  # what those places hold is not kept up to date
         self.holds[fresh] = -1
-        matrix = self.matrix[:n, :n]
-        slab = problem.K.slab
-        cuts = np.linspace(0, fresh.size, _GATHER_PARTS + 1).astype(int).tolist()
-        problem.workers.map(
-            lambda lo, hi: _block.gather(slab, slots, members, fresh, lo, hi, matrix), list(pairwise(cuts))
-        )
-        _block.mirror(matrix, fresh)
+        matrix = self.values[:n, :n]
+        problem.K.gather(slots, members, fresh, matrix)
         self.holds[fresh] = members[fresh]
         return matrix
 
@@ -146,7 +148,7 @@ class Block:
     `least` is the smallest violation so far.
     """
 
-    scratch: Scratch
+    matrix: BlockMatrix
     members: np.ndarray
     since: np.ndarray
     round: int = 0
@@ -158,36 +160,36 @@ class Block:
     def first(cls, size: int, n: int, dtype: Any) -> "Block":
         """Nobody, or all at once if there is room."""
         members = np.arange(n if n <= size else 0)
-        return cls(Scratch(size, dtype), members, np.zeros_like(members))
+        return cls(BlockMatrix(size, dtype), members, np.zeros_like(members))
 
     @property
     def size(self) -> int:
-        return self.scratch.holds.size
+        return self.matrix.holds.size
 
-    def next(self, problem: DualQP, beta: np.ndarray, wish: np.ndarray) -> tuple["Block", float]:
+    def next(self, problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> tuple["Block", float]:
         """The block for the next step, and the violation over all variables."""
+        rise, fall = problem.wishes(beta, f)
         up, down = beta < problem.hi, beta > problem.lo
-        highest = float(np.max(wish, where=up, initial=-np.inf))
-        lowest = float(np.min(wish, where=down, initial=np.inf))
+        highest = float(np.max(rise, where=up, initial=-np.inf))
+        lowest = float(np.min(fall, where=down, initial=np.inf))
         outside = np.ones(beta.size, dtype=bool)
         outside[self.members] = False
         room = max(self.size // 2, self.size - self.members.size)
         half = max(1, min(room, self.entering) // 2)
-        rising = _extreme(-wish, up & outside & (wish > lowest), half)
+        rising = _extreme(-rise, up & outside & (rise > lowest), half)
         outside[rising] = False
-        falling = _extreme(wish, down & outside & (wish < highest), half)
+        falling = _extreme(fall, down & outside & (fall < highest), half)
         return self._with(np.concatenate([rising, falling]), problem, beta), highest - lowest
 
-    def _with(self, new: np.ndarray, problem: DualQP, beta: np.ndarray) -> "Block":
+    def _with(self, new: np.ndarray, problem: BoxQP, beta: np.ndarray) -> "Block":
         """New members take the places of those at a bound, then of the oldest, once there is no room."""
         excess = max(0, self.members.size + new.size - self.size)
-        inside = beta[self.members]
-        is_free = (inside > problem.lo[self.members]) & (inside < problem.hi[self.members])
+        is_free = problem.is_free(beta[self.members], self.members)
         leaving = np.lexsort((self.since, is_free))[:excess]
         members, since = self.members.copy(), self.since.copy()
         members[leaving], since[leaving] = new[:excess], self.round
         return Block(
-            self.scratch,
+            self.matrix,
             members=np.concatenate([members, new[excess:]]),
             since=np.concatenate([since, np.full(new.size - excess, self.round)]),
             round=self.round + 1,

@@ -1,7 +1,8 @@
 """Shrinking: variables at a bound that want to stay there are set aside, and the rest is a problem of the same form.
 
-A variable that is as large as it may be has no pair to go down with if its wish is above all wishes of those that may
-rise; one that is as small as it may be none to go up with if its wish is below all of those that may fall. What is set
+A variable that may fall finds a pair if its wish to fall is not above all wishes of those that may rise; one that may
+rise, if its wish to rise is not below all of those that may fall. Variables without any pair are set aside: those at a
+bound that want to stay there, and in regression those at zero that do. What is set
 aside may still be wrong, so a solve never ends on a shrunk problem: f is made complete first (LIBSVM's gradient
 reconstruction), and the loop goes on with all variables.
 
@@ -14,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.problems.base import DualQP
+from softmargin.problems.box_qp import BoxQP
 from softmargin.solvers.dual_state import DualState
 
-# At least this share of the active variables must leave.
+# A problem is shrunk if at least this share of its active variables can be set aside.
 _LEAST_SHARE = 0.1
 # f is made complete when the violation of the shrunk problem has fallen to this share of the last full one.
 _GOAL_SHARE = 0.1
-# What an entry of a kernel row costs to copy and to compute, beside the passes of a step over it.
+# What copying and computing an entry of a kernel row costs, in units of the passes of a step over it.
 _COPY_COST, _ROW_COST = 4.0, 8.0
 _SCRATCH_BYTES = 1 << 26  # for kernel rows while f is made complete
 
@@ -43,7 +44,7 @@ class Part:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"K": None, "parent": None}
 
-    def of(self, problem: DualQP) -> "Part":
+    def of(self, problem: BoxQP) -> "Part":
         """The same with the matrix of this problem."""
         if self.parent is problem.K:
             return self
@@ -51,8 +52,8 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Scratch:
-    """What SMO keeps in a state's `block`: K's diagonal, and where the solve has come to on a shrunk problem.
+class Shrinking:
+    """What SMO keeps in a state's `scratch`: K's diagonal, and where the solve has come to on a shrunk problem.
 
     The state itself is a point of the whole problem, whose f is right. `idle` counts slices in a row without progress
     beyond rounding; `stuck_at` is the dual value at which no step was left.
@@ -75,21 +76,22 @@ def latest(state: DualState) -> tuple[np.ndarray, np.ndarray]:
 
 
 def part_of(state: DualState) -> Part | None:
-    return state.block.part if isinstance(state.block, Scratch) else None
+    return state.scratch.part if isinstance(state.scratch, Shrinking) else None
 
 
-def shrunk(problem: DualQP, state: DualState) -> DualState:
+def shrunk(problem: BoxQP, state: DualState) -> DualState:
     """The state with fewer active variables, or the same where it would not be worth it."""
     part = part_of(state)
     if part is None:
         active, beta, f, K = np.arange(state.beta.size), state.beta, state.f, problem.K
     else:
         active, beta, f, K = part.active, part.beta, part.f, part.K
-    wish = problem.p[active] - f
+    rise, fall = (wish[active] for wish in problem.wishes(*latest(state)))
     may_rise, may_fall = (beta < problem.hi)[active], (beta > problem.lo)[active]
-    highest = np.max(wish, where=may_rise, initial=-np.inf)
-    lowest = np.min(wish, where=may_fall, initial=np.inf)
-    keep = (may_rise | (wish <= highest)) & (may_fall | (wish >= lowest)) | np.isin(active, state.pair)
+    highest = np.max(rise, where=may_rise, initial=-np.inf)
+    lowest = np.min(fall, where=may_fall, initial=np.inf)
+    has_pair = (may_rise & (rise >= lowest)) | (may_fall & (fall <= highest))
+    keep = has_pair | np.isin(active, state.pair)
     stay = np.flatnonzero(keep)
     fits = 2 <= stay.size <= K.max_bytes / (2 * K.dtype.itemsize)
     if not fits or stay.size > (1.0 - _LEAST_SHARE) * active.size:
@@ -98,23 +100,23 @@ def shrunk(problem: DualQP, state: DualState) -> DualState:
         return state
     goal = _GOAL_SHARE * (highest - lowest) if part is None else part.goal
     part = Part(active[stay], beta, f[stay], goal, K.narrow(stay), problem.K)
-    return replace(state, block=replace(state.block, part=part))
+    return replace(state, scratch=replace(state.scratch, part=part))
 
 
-def _pays(problem: DualQP, state: DualState, K: Any, n_active: int, n_stay: int) -> bool:
+def _pays(problem: BoxQP, state: DualState, K: Any, n_active: int, n_stay: int) -> bool:
     """Whether as many steps again as were made so far save more than shrinking costs, in entries of kernel rows.
 
     It costs copying the rows in the cache, and computing rows to make f complete in the end. A step saves its passes
     over what is set aside, and computing that for rows that are not cached.
     """
-    n_cached, n_support = np.count_nonzero(K.lru.owner >= 0), np.count_nonzero(state.beta)
+    n_cached, n_support = K.n_cached, np.count_nonzero(state.beta)
     costs = _COPY_COST * n_cached * n_stay + _ROW_COST * n_support * (problem.p.size - n_stay)
     uses = problem.K.hits + problem.K.misses
     rows_per_step = 0.0 if K.capacity == K.n else 2.0 * problem.K.misses / max(1, uses)
     return bool(costs < state.iterations * (n_active - n_stay) * (1.0 + _ROW_COST * rows_per_step))
 
 
-def unshrunk(problem: DualQP, state: DualState) -> DualState:
+def unshrunk(problem: BoxQP, state: DualState) -> DualState:
     """The state with all variables active again, and f complete."""
     part = part_of(state)
     if part is None:
@@ -132,5 +134,5 @@ def unshrunk(problem: DualQP, state: DualState) -> DualState:
     for at in range(0, moved.size, step):
         rows = moved[at : at + step]
         f[columns] += change[rows] @ problem.K.rows(rows, columns)
-    scratch = replace(state.block, part=None)
-    return replace(state, beta=beta, f=f, block=scratch, unshrinkings=state.unshrinkings + 1)
+    scratch = replace(state.scratch, part=None)
+    return replace(state, beta=beta, f=f, scratch=scratch, unshrinkings=state.unshrinkings + 1)

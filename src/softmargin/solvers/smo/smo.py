@@ -1,6 +1,6 @@
 """SMO: sequential minimal optimisation, with every working-set rule of the HMG paper.
 
-    min over beta of 1/2 beta'K beta - p'beta,   lo <= beta <= hi,   sum(beta) = total
+    min over beta of 1/2 beta'K beta - p'beta + epsilon sum |beta_i|,   lo <= beta <= hi,   sum(beta) = total
 
     repeat:
         choose a pair (i, j) by the rule, with F_i > F_j for the wishes F = p - K beta
@@ -23,13 +23,14 @@ C.-J. Lin, Working Set Selection Using Second Order Information for Training SVM
 
 Symbols: y alpha -> beta; y gradient -> wish F; C -> hi - lo; eta -> eta; B -> pair.
 
-Departs from the papers: signed variables; a curvature of zero or less sends the step to the end of the box. The hybrid
-rules also take the most violating pair where no pair of theirs gains anything in floating point. A small step ends
-nothing: only the measure of the whole problem does. The first pair is the most violating one.
+Departs from the papers: signed variables. Regression has one variable for each row in place of two, which a step
+leaves at zero before it may change its sign. A curvature of zero or less sends the step to the end of the box. The
+hybrid rules also take the most violating pair where no pair of theirs gains anything in floating point. A small step
+ends nothing: only the measure of the whole problem does. The first pair is the most violating one.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,9 +38,9 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Solution
 from softmargin.core.stopping import RULES as STOP_RULES
 from softmargin.core.stopping import Measure
-from softmargin.problems.base import DualQP
-from softmargin.solvers.dual_state import DualState, first_state, repaired
-from softmargin.solvers.smo.shrink import Scratch, latest, part_of, shrunk, unshrunk
+from softmargin.problems.box_qp import BoxQP
+from softmargin.solvers.dual_state import ROUNDING, DualState, first_state, repaired
+from softmargin.solvers.smo.shrink import Shrinking, latest, part_of, shrunk, unshrunk
 
 # Working-set rules: the numbers that compiled code knows them by. Decomposition has a loop of its own.
 RULES = {
@@ -51,14 +52,46 @@ RULES = {
     "gain_all_cached": 5,
     "decomposition": 6,
 }
-# A slice is short at first, and later no more than this share of all steps before: few steps are made in vain.
+# A slice has _FIRST_STEPS steps at first, and later at most _SHARE of all steps so far: so the solve runs on for little
+# after it could have stopped.
 _FIRST_STEPS, _SHARE = 100, 1 / 16
 _SLICE_WORK = 20_000_000  # entries of kernel rows that a slice passes over: some 50 ms
 _SLICE_MISSES = 32  # kernel rows that a slice computes
 _SHRINK_PERIOD = 1000  # steps between two looks at what can be set aside
 _LEAST_CURVATURE = 1e-12  # of a pair when second-order gains are compared, as a share of the largest K_ii
-# Slices in a row that may gain no more than rounding, as a share of p'beta.
-_IDLE_SLICES, _ROUNDING = 20, 1e-16
+# The solve is stuck after this many slices in a row that gain no more than rounding.
+_IDLE_SLICES = 20
+
+
+class Choice(NamedTuple):
+    """How compiled loops choose a pair: the number of the rule, what is near a bound, and the least curvature.
+
+    `epsilon` is that of the problem.
+    """
+
+    rule: int
+    eta: float
+    least: float
+    epsilon: float
+
+
+class Variables(NamedTuple):
+    """The variables of a slice, as compiled loops see and change them; see `_loop.py`. `diag` is that of K."""
+
+    diag: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    beta: np.ndarray
+    rise: np.ndarray
+    fall: np.ndarray
+    up: np.ndarray
+    down: np.ndarray
+
+    @classmethod
+    def room_for(cls, size: int, *, has_kinks: bool) -> "Variables":
+        """Variables of this number, without values."""
+        diag, lo, hi, beta, rise, fall, up, down = (np.zeros(size) for _ in range(8))
+        return cls(diag, lo, hi, beta, rise, fall if has_kinks else rise, up, down)
 
 
 @dataclass(frozen=True)
@@ -89,7 +122,7 @@ class SMO:
     slice_steps: int = 4096
     tol: float = 0.0
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = DualQP
+    problem_type: ClassVar[type] = BoxQP
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:
@@ -102,17 +135,17 @@ class SMO:
         if not 0.0 <= self.eta < 0.5:
             raise SoftmarginError(f"eta={self.eta!r} must be at least 0 and below 0.5 (the paper uses 1e-8).")
 
-    def init(self, problem: DualQP, start: Any = None) -> DualState:
+    def init(self, problem: BoxQP, start: Any = None) -> DualState:
         diag = problem.K.diag()
         part = part_of(start) if isinstance(start, DualState) else None
         if part is not None:
             beta, _ = latest(start)
             if np.array_equal(repaired(beta, problem), beta):
-                return replace(start, block=Scratch(diag, part.of(problem)), is_stalled=False)
-            start = replace(start, beta=beta, block=None)
-        return replace(first_state(problem, start), block=Scratch(diag))
+                return replace(start, scratch=Shrinking(diag, part.of(problem)), is_stalled=False)
+            start = replace(start, beta=beta, scratch=None)
+        return replace(first_state(problem, start), scratch=Shrinking(diag))
 
-    def step(self, problem: DualQP, state: DualState) -> DualState:
+    def step(self, problem: BoxQP, state: DualState) -> DualState:
         after, is_stuck = self._slice(problem, state)
         if part_of(after) is not None:
             if is_stuck or self._looks_done(problem, after):
@@ -125,41 +158,45 @@ class SMO:
                 after = shrunk(problem, after)
         return after.counted(problem)
 
-    def measure(self, problem: DualQP, state: DualState) -> Measure:
+    def measure(self, problem: BoxQP, state: DualState) -> Measure:
         """That of the whole problem where f was last complete: a shrunk problem proves nothing."""
         return problem.measure(state.beta, state.f)
 
     def counts(self, state: DualState) -> dict[str, int]:
         return state.counts()
 
-    def solution(self, problem: DualQP, state: DualState) -> Solution:
+    def solution(self, problem: BoxQP, state: DualState) -> Solution:
         whole = unshrunk(problem, state)
         return problem.solution(whole.beta, whole.f)
 
     def is_stalled(self, state: DualState) -> bool:
         return state.is_stalled
 
-    def _slice(self, problem: DualQP, state: DualState) -> tuple[DualState, bool]:
+    def _slice(self, problem: BoxQP, state: DualState) -> tuple[DualState, bool]:
         """Some pair steps, on the part of the problem that is active; and whether there is none left to make."""
-        scratch, part = state.block, part_of(state)
+        scratch, part = state.scratch, part_of(state)
         active = slice(None) if part is None else part.active
         K, whole, f = (problem.K, state.beta, state.f) if part is None else (part.K, part.beta, part.f)
-        p, lo, hi = problem.p[active], problem.lo[active], problem.hi[active]
+        p, epsilon = problem.p[active], problem.epsilon
         whole = whole.copy()
         beta, wish = whole[active], p - f
+        rise, fall = wish, wish
+        if epsilon:
+            rise, fall = wish - _away(beta >= 0.0, epsilon), wish - _away(beta > 0.0, epsilon)
         pair = np.array(state.pair, dtype=np.int64)
         if part is not None:
             pair = np.where(pair >= 0, np.searchsorted(part.active, pair), -1)
-        arrays = (lo, hi, beta, wish, hi - beta, beta - lo)
+        up, down = problem.rooms(beta, active)
+        variables = Variables(scratch.diag[active], problem.lo[active], problem.hi[active], beta, rise, fall, up, down)
         hits, misses = K.hits, K.misses
-        done = self._run_loop(problem, K, self._steps(state, K), scratch.diag[active], arrays, pair)
+        done = self._run_loop(problem, K, self._steps(state, K), variables, pair)
         if part is not None:
-            problem.K.hits += K.hits - hits
-            problem.K.misses += K.misses - misses
+            problem.K.count(K.hits - hits, K.misses - misses)
 
-        f = p - wish
+        f = p - (rise + _away(beta >= 0.0, epsilon) if epsilon else wish)
         whole[active] = beta
-        idle = scratch.idle + 1 if done.gain <= _ROUNDING * abs(float(problem.p @ whole)) else 0
+        magnitude = problem.magnitude(whole, state.f)  # f of variables that are set aside is older, and near enough
+        idle = scratch.idle + 1 if done.gain <= ROUNDING * magnitude else 0
         if part is None:
             state, scratch = replace(state, beta=whole, f=f), replace(scratch, idle=idle)
         else:
@@ -170,38 +207,37 @@ class SMO:
             iterations=state.iterations + done.steps,
             pair_steps=state.pair_steps + done.pair_steps,
             pair=(int(pair[0]), int(pair[1])),
-            block=scratch,
+            scratch=scratch,
         )
         return after, done.is_stuck or idle >= _IDLE_SLICES
 
-    def _run_loop(
-        self, problem: DualQP, K: Any, steps: int, diag: np.ndarray, arrays: tuple[np.ndarray, ...], pair: np.ndarray
-    ) -> "_Done":
-        """The compiled loop, and the rows that it asks for; changes the arrays and the pair, counts hits."""
+    def _run_loop(self, problem: BoxQP, K: Any, steps: int, variables: Variables, pair: np.ndarray) -> "_Done":
+        """The compiled loop, and the rows that it asks for; changes the variables and the pair, counts hits."""
         from softmargin.solvers.smo import _loop
 
-        lru = K.lru
-        store = (K.slab, lru.slot_of, lru.stamp, lru.clock)
+        slab = K.opened()
         chosen = np.full(self._set_size(K), -1, dtype=np.int64)
-        least = _LEAST_CURVATURE * float(diag.max(initial=0.0)) or 1.0
+        least = _LEAST_CURVATURE * float(variables.diag.max(initial=0.0)) or 1.0
+        choice = Choice(RULES[self.rule], self.eta, least, problem.epsilon)
+        is_by_sets = self.rule == "decomposition"
+        room = Variables.room_for(chosen.size, has_kinks=problem.epsilon > 0.0) if is_by_sets else None
         made, gain, pair_steps = 0, 0.0, 0
-        hits, misses, uses = K.hits, K.misses, -int(lru.clock[0])
+        hits, misses, uses = K.hits, K.misses, -int(slab.clock[0])
         code = _loop.NEED_ROWS
         while code == _loop.NEED_ROWS and (made == 0 or K.misses - misses < _SLICE_MISSES):
             problem.workers.check()
-            if self.rule == "decomposition":
-                code, n, g, inner = _loop.set_steps(steps - made, *store, *arrays, chosen)
+            if is_by_sets:
+                code, n, g, inner = _loop.set_steps(steps - made, choice, slab, variables, room, chosen)
             else:
-                rule = (RULES[self.rule], self.eta, least, steps - made)
-                code, n, g = _loop.pair_steps(*rule, *store, lru.owner, diag, *arrays, pair, chosen)
+                code, n, g = _loop.pair_steps(steps - made, choice, slab, variables, pair, chosen)
                 inner = n
             made, gain, pair_steps = made + n, gain + g, pair_steps + inner
             if code == _loop.NEED_ROWS:
                 rows = chosen if chosen[0] >= 0 else pair
                 K.fetch(rows[rows >= 0])
                 uses -= 1
-        uses += int(lru.clock[0])  # the clock advances with each use of a row, and with each fetch
-        K.hits = hits + max(0, uses - (K.misses - misses))
+        uses += int(slab.clock[0])  # the clock advances with each use of a row, and with each fetch
+        K.count(hits + max(0, uses - (K.misses - misses)) - K.hits)
         return _Done(made, pair_steps, gain, code == _loop.STUCK)
 
     def _set_size(self, K: Any) -> int:
@@ -209,23 +245,24 @@ class SMO:
 
     def _steps(self, state: DualState, K: Any) -> int:
         """How many steps to make before the loop looks again."""
-        passes = int(np.count_nonzero(K.lru.owner >= 0)) if self.rule == "gain_all_cached" else self._set_size(K)
+        passes = K.n_cached if self.rule == "gain_all_cached" else self._set_size(K)
         enough = max(1, 2 * _SLICE_WORK // (2 + passes) // max(1, K.n))
         return min(self.slice_steps, max(_FIRST_STEPS, int(_SHARE * state.iterations)), enough)
 
-    def _looks_done(self, problem: DualQP, state: DualState) -> bool:
+    def _looks_done(self, problem: BoxQP, state: DualState) -> bool:
         """Whether a shrunk problem is solved well enough for the whole one to be looked at."""
         part = part_of(state)
         assert part is not None
-        wish = problem.p[part.active] - part.f
-        highest = np.max(wish, where=(part.beta < problem.hi)[part.active], initial=-np.inf)
-        lowest = np.min(wish, where=(part.beta > problem.lo)[part.active], initial=np.inf)
+        beta, f = latest(state)
+        rise, fall = (wish[part.active] for wish in problem.wishes(beta, f))
+        highest = np.max(rise, where=(beta < problem.hi)[part.active], initial=-np.inf)
+        lowest = np.min(fall, where=(beta > problem.lo)[part.active], initial=np.inf)
         if highest - lowest <= part.goal:
             return True
         if self.tol <= 0.0:
             return False
         value = STOP_RULES[self.stopping]
-        return value(problem.measure(*latest(state))) <= self.tol < value(self.measure(problem, state))
+        return value(problem.measure(beta, f)) <= self.tol < value(self.measure(problem, state))
 
 
 @dataclass(frozen=True)
@@ -238,10 +275,15 @@ class _Done:
     is_stuck: bool
 
 
-def _settled(problem: DualQP, state: DualState) -> DualState:
+def _away(is_above: np.ndarray, epsilon: float) -> np.ndarray:
+    """What a wish loses by leading away from zero, or gains by leading there."""
+    return np.where(is_above, epsilon, -epsilon)
+
+
+def _settled(problem: BoxQP, state: DualState) -> DualState:
     """No step is left: f is summed anew, and if that was done before without any gain since, the solve has stalled."""
     f = problem.K.product(state.beta)
-    value = float(problem.p @ state.beta) - 0.5 * float(state.beta @ f)
-    before = state.block.stuck_at
-    scratch = replace(state.block, idle=0, stuck_at=max(value, before))
-    return replace(state, f=f, block=scratch, is_stalled=value <= before + _ROUNDING * abs(value))
+    value = problem.dual(state.beta, f)
+    before = state.scratch.stuck_at
+    scratch = replace(state.scratch, idle=0, stuck_at=max(value, before))
+    return replace(state, f=f, scratch=scratch, is_stalled=value <= before + ROUNDING * abs(value))

@@ -11,7 +11,8 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import RBF
 from softmargin.kernels.matrix import DirectRows
-from softmargin.problems.svc_dual import SVCDual
+from softmargin.problems.box_qp import BoxQP
+from softmargin.problems.row_loss import RowLoss
 
 RNG = np.random.default_rng(11)
 N = 40
@@ -24,7 +25,7 @@ K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
 def problem(C=0.7, y=Y, s=S, **options):
     n = len(y)
     store = CachedRows(DirectRows(as_rows(X[:n]), RBF(0.5)), 1e6)
-    return SVCDual(store, s[:n] * y, C, Workers(1), **options)
+    return BoxQP(store, RowLoss.classification(s[:n] * y, C), Workers(1), **options)
 
 
 def feasible_beta(C, seed):

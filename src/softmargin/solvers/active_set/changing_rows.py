@@ -1,4 +1,4 @@
-"""From one optimum to that of a problem with more or fewer variables (Section 4.4, and its inverse).
+"""Rows are added and removed: from one optimum to that of a problem with more or fewer variables (Section 4.4).
 
 A new variable begins at zero, and wants away from there or not. A variable that is to go is driven to zero while the
 free ones keep their wishes equal; those that meet a bound stay there. What is left is an ordinary start for the solver,
@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from softmargin.problems.base import DualQP
-from softmargin.solvers.active_set.active_set import Scratch
+from softmargin.problems.box_qp import BoxQP
+from softmargin.solvers.active_set.active_set import Settling
 from softmargin.solvers.active_set.working import Working
 from softmargin.solvers.dual_state import DualState
 
@@ -22,19 +22,20 @@ def with_working(state: DualState, work: Working | None, *, settled: bool = Fals
     if work is not None:
         work.matches = state.beta
         work.idle, work.value, work.least = 0, -np.inf, np.inf
-    return replace(state, is_stalled=False, block=Scratch(work, settled))
+    return replace(state, is_stalled=False, scratch=Settling(work, settled))
 
 
-def extend(work: Working, problem: DualQP, beta: np.ndarray, f: np.ndarray) -> None:
+def extend(work: Working, problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> None:
     """The problem has more variables behind the old ones."""
     more = beta.size - work.where.size
     work.where = np.append(work.where, np.full(more, -1))
     work.streak = np.zeros(beta.size, dtype=np.int64)
     work.lengths = np.sqrt(np.maximum(problem.K.diag(), 0.0))
+    work.targets = float(np.abs(problem.p).max(initial=0.0))
     work.begin(problem, beta, f)
 
 
-def retire(work: Working, problem: DualQP, rows: np.ndarray) -> None:
+def retire(work: Working, problem: BoxQP, rows: np.ndarray) -> None:
     """Drive the variables of these rows to zero; in the problem they have no weight, so that they stay there."""
     waiting = deque(rows.tolist())
     while waiting:
@@ -44,30 +45,32 @@ def retire(work: Working, problem: DualQP, rows: np.ndarray) -> None:
             waiting.append(row)  # it has to wait for one of the other sign
 
 
-def _retire_one(work: Working, problem: DualQP, row: int) -> bool:
+def _retire_one(work: Working, problem: BoxQP, row: int) -> bool:
     """False if nobody who stays can take over what is left."""
     if work.beta[row] == 0.0 and work.where[row] < 0:
         return True
     place = work.bring(problem, row)
     while not work.inner.retire(place):
         work.advance(problem)
-        helper = _helper(work, problem, is_rising=bool(work.beta[row] > 0.0))
+        is_rising = bool(work.beta[row] > 0.0)
+        helper = _helper(work, problem, is_rising=is_rising)
         if helper is None:
             return False
-        work.bring(problem, helper, is_free=True)
+        work.inner.release(work.bring(problem, helper), is_rising=is_rising)
     work.advance(problem)
     return True
 
 
-def _helper(work: Working, problem: DualQP, *, is_rising: bool) -> int | None:
+def _helper(work: Working, problem: BoxQP, *, is_rising: bool) -> int | None:
     """Who takes over where nobody is free: of those who stay and can rise or fall, the one that wants to most."""
-    wishes = problem.p - work.f if is_rising else work.f - problem.p
+    rise, fall = problem.wishes(work.beta, work.f)
+    wishes = rise if is_rising else -fall
     has_room = work.beta < problem.hi if is_rising else work.beta > problem.lo
     able = (has_room & (problem.lo < problem.hi)).nonzero()[0]
     return int(able[wishes[able].argmax()]) if able.size else None
 
 
-def reorder(work: Working, problem: DualQP, order: np.ndarray, beta: np.ndarray, f: np.ndarray) -> None:
+def reorder(work: Working, problem: BoxQP, order: np.ndarray, beta: np.ndarray, f: np.ndarray) -> None:
     """The problem keeps the variables of `order` only, in this order; the others are retired."""
     inner = work.inner
     number = np.full(work.where.size, -1)

@@ -1,11 +1,10 @@
-"""Where data, problem, judge and solver meet: from targets to results, for one sub-problem or many."""
+"""Where rows, linear problems, their judges and a solver meet: one sub-problem or many, over one copy of the rows."""
 
-import hashlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,33 +14,25 @@ from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
 from softmargin.core.stopping import NEGLIGIBLE, Stop
 from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
-from softmargin.core.trace import Clock, Observer
+from softmargin.core.trace import Clock
 from softmargin.data.columns import Columns, Occupied
 from softmargin.data.rows import Products
 from softmargin.estimators import validation
+from softmargin.estimators.base import Observers, fingerprint
 from softmargin.estimators.settings import Setting
-from softmargin.estimators.solver_kind import check_kind
-from softmargin.problems.base import RiskProblem, RowProblem
+from softmargin.estimators.solver_choice import named_solver
 from softmargin.solvers.base import Solver, run
-from softmargin.solvers.cutting_plane.cpa import CPA
-from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
-from softmargin.solvers.subgradient.pegasos import Pegasos
-from softmargin.solvers.subgradient.sgd import SGD
 from softmargin.solvers.subgradient.state import SubgradientSolver, SubgradientState
+from softmargin.tasks.solvers import PLANES, SINGLE_ROWS
 
-PLANE_SOLVERS: dict[str, Callable[[], Solver]] = {"auto": OCAS, "ocas": OCAS, "cpa": CPA}
-LINEAR_SOLVERS: dict[str, Callable[[], Solver]] = {**PLANE_SOLVERS, "pegasos": Pegasos, "sgd": SGD}
-Candidate = Callable[[Any], Solution]
 # What a state says about its best point may differ from what the rows say by this share: rounding stays far below.
 STATE_SLACK = 0.1
-_SOLVER_METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled")
 
 
 def linear_solver(solver: Any, random_state: Any = None) -> Solver:
     """A solver from its name, or a configured solver; one that draws at random without a seed is given one."""
-    found = _named_solver(solver, LINEAR_SOLVERS)
-    check_kind(found, (RiskProblem, RowProblem), _shown(LINEAR_SOLVERS))
+    found = named_solver(solver, (PLANES, SINGLE_ROWS), auto="ocas")
     if isinstance(found, SubgradientSolver) and found.seed is None and random_state is not None:
         return replace(found, seed=validation.seed(random_state))
     return found
@@ -49,52 +40,56 @@ def linear_solver(solver: Any, random_state: Any = None) -> Solver:
 
 def plane_solver(solver: Any) -> Solver:
     """A solver for risks that are no sum over rows, from its name, or a configured one."""
-    found = _named_solver(solver, PLANE_SOLVERS)
-    check_kind(found, (RiskProblem,), _shown(PLANE_SOLVERS))
-    return found
+    return named_solver(solver, (PLANES,), auto="ocas")
 
 
-def _named_solver(solver: Any, choices: dict[str, Callable[[], Solver]]) -> Solver:
-    known = _shown(choices)
-    if isinstance(solver, str):
-        if solver not in choices:
-            raise SoftmarginError(f"solver={solver!r} is unknown: choose one of {known}, or give a solver object.")
-        return choices[solver]()
-    if isinstance(solver, type) or not all(callable(getattr(solver, name, None)) for name in _SOLVER_METHODS):
-        raise SoftmarginError(
-            f"solver={solver!r} is neither a name ({known}) nor a solver object such as softmargin.OCAS()."
-        )
-    return solver
+@dataclass(frozen=True)
+class LinearWork:
+    """A sub-problem for each of `targets`, which the setting makes problems of. See `base.Work`.
 
-
-def _shown(choices: Iterable[str]) -> str:
-    return ", ".join(map(repr, choices))
-
-
-def solve_all(
-    solver: Solver,
-    setting: Setting,
-    rows: Products,
-    targets: Sequence[Any],
-    stop: Stop,
-    n_threads: int,
-    *,
-    starts: Sequence[Any] | None = None,
-    cancel: Cancel | None = None,
-    observers: Callable[[int, Candidate], Sequence[Observer]] = lambda k, candidate: (),
-) -> list[Result]:
-    """One result for each of `targets` (what the setting makes a sub-problem of) over one copy of the rows.
-
-    States among the starts are of the columns that the solver sees, and so are those that results keep. Observers are
-    made for each sub-problem, given how a state becomes a solution.
-    Threads go to sub-problems first, then to rows. `stop.max_seconds` is for all of them together. After an interrupt
-    every sub-problem ends at its next row block with status INTERRUPTED; the caller raises it again.
+    States among the starts are of the columns that the solver sees, and so are those that results keep.
     """
+
+    solver: Solver
+    setting: Setting
+    rows: Products
+    targets: Sequence[Any]
+    stop: Stop
+    n_threads: int
+    known: ClassVar[dict[str, Any]] = {}
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def state_type(self) -> type:
+        return getattr(self.solver, "state_type", object)
+
+    def fingerprint(self) -> str:
+        return fingerprint(self.rows, self.setting.key, [self.setting.parts(target) for target in self.targets])
+
+    def resumed(self, states: Sequence[Any]) -> Sequence[Any]:
+        return states
+
+    def solve(
+        self,
+        starts: Sequence[Any] | None = None,
+        cancel: Cancel | None = None,
+        observers: Observers = lambda k, candidate: (),
+    ) -> list[Result]:
+        """Threads go to sub-problems first, then to rows. `stop.max_seconds` is for all of them together. After an
+        interrupt every sub-problem ends at its next row block with status INTERRUPTED; the caller raises it again.
+        """
+        return _solved(self, starts, cancel or Cancel(), observers)
+
+    def remarks(self, results: Sequence[Result]) -> Sequence[str]:
+        return ()
+
+
+def _solved(work: LinearWork, starts: Sequence[Any] | None, cancel: Cancel, observers: Observers) -> list[Result]:
+    solver, setting, targets, stop, n_threads = work.solver, work.setting, work.targets, work.stop, work.n_threads
     n_tasks = len(targets)
     n_outer = min(n_threads, n_tasks)
-    cancel = cancel or Cancel()
     clock = Clock()
-    occupied = Occupied.of(rows)
+    occupied = Occupied.of(work.rows)
     _check_memory(occupied, n_tasks)
     columns = _columns(occupied.rows, isinstance(solver, CuttingPlaneSolver), stop, clock, cancel)
 
@@ -195,9 +190,11 @@ def _check_state(problem: Any, state: Any) -> None:
 
     A file may say anything, and a solver believes its state. This costs one product with X.
     """
+    share = 0.0  # of C, that the weights of the planes take
     match state:
         case PlaneState():
             w, f = state.planes.weights(problem, state.best), state.best.f
+            share = float(np.abs(state.gamma).max(initial=0.0)) / state.C if state.C > 0.0 else math.inf
         case SubgradientState():
             w, f = state.best, state.best_f
         case _:
@@ -208,9 +205,10 @@ def _check_state(problem: Any, state: Any) -> None:
         at_zero = state.C * problem.risk(np.zeros_like(f))
         good = (
             state.C > 0.0
+            and share <= 1.0 + STATE_SLACK
             and np.abs(outputs - f).max(initial=0.0) <= STATE_SLACK * (1.0 + np.abs(f).max(initial=0.0))
             and abs(value - state.primal)
-            <= STATE_SLACK * max(abs(value), at_zero, NEGLIGIBLE * problem.scale)
+            <= STATE_SLACK * max(abs(value), abs(at_zero), NEGLIGIBLE * problem.scale)
             < math.inf
         )
     if not good:
@@ -218,17 +216,3 @@ def _check_state(problem: Any, state: Any) -> None:
             "the training state does not fit these rows: it belongs to other data, or is damaged. Fit with "
             "warm_start=False."
         )
-
-
-def fingerprint(rows: Products, targets: Sequence[Any], setting: Setting) -> str:
-    """Identifies data, labels and weights, at the cost of one product with X.
-
-    Any change of an entry changes the product with a fixed vector, unless it drowns in rounding, and then the planes
-    do not notice it either.
-    """
-    digest = hashlib.sha256(f"{rows.n_rows} {rows.n_cols} {setting.key}".encode())
-    digest.update(Occupied.of(rows).probed().tobytes())
-    for target in targets:
-        for part in setting.parts(target):
-            digest.update(part.tobytes())
-    return digest.hexdigest()

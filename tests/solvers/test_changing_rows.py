@@ -10,8 +10,9 @@ from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.functions import RBF, Linear
 from softmargin.kernels.matrix import DirectRows
-from softmargin.problems.svc_dual import SVCDual
-from softmargin.solvers.active_set import path
+from softmargin.problems.box_qp import BoxQP
+from softmargin.problems.row_loss import RowLoss
+from softmargin.solvers.active_set import changing_rows
 from softmargin.solvers.active_set.active_set import ActiveSet
 from softmargin.solvers.dual_state import DualState
 
@@ -19,9 +20,9 @@ C = 3.0
 NARROW, COLD = RBF(0.3), ActiveSet(start="cold")
 
 
-def problem_of(X, v, kernel=NARROW):
+def problem_of(X, v, kernel=NARROW, C=C):
     source = DirectRows(as_rows(X), kernel, np.float64)
-    return SVCDual(CachedRows(source, 8.0 * len(X) ** 2), v, C, Workers(1))
+    return BoxQP(CachedRows(source, 8.0 * len(X) ** 2), RowLoss.classification(v, C), Workers(1))
 
 
 def data(n=60, seed=0):
@@ -33,16 +34,16 @@ def data(n=60, seed=0):
 
 def settled(problem, state=None, solver=COLD):
     state = solver.init(problem) if state is None else state
-    while not state.block.settled:
+    while not state.scratch.settled:
         assert not state.is_stalled
         state = solver.step(problem, state)
     return state
 
 
 def without_weight(problem, rows):
-    weights = problem.signed_weights.copy()
+    weights = problem.loss.over - problem.loss.under
     weights[rows] = 0.0
-    return replace(problem, signed_weights=weights)
+    return replace(problem, loss=RowLoss.classification(weights, problem.loss.C))
 
 
 def check_optimal(problem, state):
@@ -70,17 +71,17 @@ class TestRetire:
         X, v = data()
         problem = problem_of(X, v, kernel)
         state = settled(problem)
-        work = state.block.work
-        saved = path.Saved(work)
+        work = state.scratch.work
+        saved = changing_rows.Saved(work)
         for k in range(len(v)):
             reduced = without_weight(problem, [k])
             work.begin(reduced, state.beta, state.f)
-            path.retire(work, reduced, np.array([k]))
+            changing_rows.retire(work, reduced, np.array([k]))
             assert work.beta[k] == 0.0
             assert abs(work.beta.sum()) < 1e-10
             np.testing.assert_allclose(work.f, problem.K.product(work.beta), atol=1e-9)
             check_factor(work.inner)
-            found = settled(reduced, path.with_working(DualState(work.beta, work.f), work))
+            found = settled(reduced, changing_rows.with_working(DualState(work.beta, work.f), work))
             check_optimal(reduced, found)
             keep = np.delete(np.arange(len(v)), k)
             other = settled(problem_of(X[keep], v[keep], kernel))
@@ -88,7 +89,7 @@ class TestRetire:
             saved.restore()
             check_factor(work.inner)
         saved.close()
-        again = settled(problem, path.with_working(replace(state, iterations=0), work))
+        again = settled(problem, changing_rows.with_working(replace(state, iterations=0), work))
         np.testing.assert_array_equal(again.beta, state.beta)
         assert again.iterations == 0
 
@@ -98,25 +99,27 @@ class TestRetire:
         state = settled(problem)
         free = ((state.beta > problem.lo) & (state.beta < problem.hi)).nonzero()[0]
         reduced = without_weight(problem, free)
-        work = state.block.work
+        work = state.scratch.work
         work.begin(reduced, state.beta, state.f)
-        path.retire(work, reduced, free)
+        changing_rows.retire(work, reduced, free)
         assert not work.beta[free].any()
-        check_optimal(reduced, settled(reduced, path.with_working(DualState(work.beta, work.f), work)))
+        check_optimal(reduced, settled(reduced, changing_rows.with_working(DualState(work.beta, work.f), work)))
 
     def test_where_nobody_is_free(self, monkeypatch):
         """Rows far apart, all at their bounds: those that must take over are called one after the other."""
         X, v = 10.0 * np.arange(6.0)[:, None], np.array([2.0, -1.0, -0.5, -0.5, 0.1, -0.1])
-        problem = replace(problem_of(X, v), C=0.5)
+        problem = problem_of(X, v, C=0.5)
         state = settled(problem)
-        asked, usual = [], path._helper
-        monkeypatch.setattr(path, "_helper", lambda *about, **more: asked.append(about) or usual(*about, **more))
-        work, reduced = state.block.work, without_weight(problem, [0])
+        asked, usual = [], changing_rows._helper
+        monkeypatch.setattr(
+            changing_rows, "_helper", lambda *about, **more: asked.append(about) or usual(*about, **more)
+        )
+        work, reduced = state.scratch.work, without_weight(problem, [0])
         work.begin(reduced, state.beta, state.f)
-        path.retire(work, reduced, np.array([0]))
+        changing_rows.retire(work, reduced, np.array([0]))
         assert work.beta[0] == 0.0
         assert asked
-        check_optimal(reduced, settled(reduced, path.with_working(DualState(work.beta, work.f), work)))
+        check_optimal(reduced, settled(reduced, changing_rows.with_working(DualState(work.beta, work.f), work)))
 
     @pytest.mark.parametrize("seed", range(8))
     def test_where_nearly_all_are_at_their_bounds(self, seed):
@@ -124,24 +127,24 @@ class TestRetire:
         rng = np.random.default_rng(seed)
         n = 20
         v = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], n - 2)) * rng.choice([0.2, 1.0, 3.0], n)
-        problem = replace(problem_of(10.0 * rng.standard_normal((n, 2)), v), C=0.1)
+        problem = problem_of(10.0 * rng.standard_normal((n, 2)), v, C=0.1)
         state = settled(problem, solver=ActiveSet(start="cold", candidates=2))
         gone = 2 + rng.choice(n - 2, 15, replace=False)
-        work, reduced = state.block.work, without_weight(problem, gone)
+        work, reduced = state.scratch.work, without_weight(problem, gone)
         work.begin(reduced, state.beta, state.f)
-        path.retire(work, reduced, gone)
+        changing_rows.retire(work, reduced, gone)
         assert not work.beta[gone].any()
         assert abs(work.beta.sum()) < 1e-12
-        check_optimal(reduced, settled(reduced, path.with_working(DualState(work.beta, work.f), work)))
+        check_optimal(reduced, settled(reduced, changing_rows.with_working(DualState(work.beta, work.f), work)))
 
     def test_a_retired_variable_survives_a_new_factor(self):
         X, v = data()
         problem = problem_of(X, v)
         state = settled(problem)
         k = int(np.abs(state.beta).argmax())
-        work, reduced = state.block.work, without_weight(problem, [k])
+        work, reduced = state.scratch.work, without_weight(problem, [k])
         work.begin(reduced, state.beta, state.f)
-        path.retire(work, reduced, np.array([k]))
+        changing_rows.retire(work, reduced, np.array([k]))
         work.inner.refactorise()
         assert work.where[k] not in work.inner.factor.members
         check_factor(work.inner)
@@ -154,16 +157,16 @@ def test_variables_come_and_go():
     problem = problem_of(X[there], v[there])
     state = settled(problem)
     for _ in range(12):
-        work = state.block.work
+        work = state.scratch.work
         gone = rng.choice(there.size, 3, replace=False)
         reduced = without_weight(problem, gone)
         work.begin(reduced, state.beta, state.f)
-        path.retire(work, reduced, gone)
+        changing_rows.retire(work, reduced, gone)
         beta, f = work.beta, work.f
         order = rng.permutation(np.delete(np.arange(there.size), gone))
         there = there[order]
         problem = problem_of(X[there], v[there])
-        path.reorder(work, problem, order, beta[order], f[order])
+        changing_rows.reorder(work, problem, order, beta[order], f[order])
         check_factor(work.inner)
         assert np.array_equal(work.where[work.inner.index], np.arange(work.inner.size))
 
@@ -172,13 +175,13 @@ def test_variables_come_and_go():
         problem = problem_of(X[there], v[there])
         beta = np.append(beta[order], np.zeros(4))
         f = problem.K.product(beta)
-        path.extend(work, problem, beta, f)
-        state = settled(problem, path.with_working(DualState(beta, f), work))
+        changing_rows.extend(work, problem, beta, f)
+        state = settled(problem, changing_rows.with_working(DualState(beta, f), work))
         check_optimal(problem, state)
-        check_factor(state.block.work.inner)
+        check_factor(state.scratch.work.inner)
         other = settled(problem)
         np.testing.assert_allclose(state.f, other.f, atol=1e-5)
         assert problem.measure(state.beta, state.f).dual == pytest.approx(
             problem.measure(other.beta, other.f).dual, rel=1e-10
         )
-        assert state.block.work.inner.refactorisations <= 2
+        assert state.scratch.work.inner.refactorisations <= 2

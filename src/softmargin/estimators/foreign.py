@@ -1,0 +1,82 @@
+"""Fitted models of scikit-learn, and of libraries that derive from it, as models of ours: so they can be judged."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.data.convert import as_rows
+from softmargin.estimators import validation
+from softmargin.estimators.kernel_choice import KERNELS
+from softmargin.estimators.linear_svc import LinearSVC
+from softmargin.estimators.svc import SVC
+from softmargin.tasks.records import task_behind
+
+
+def adopted(estimator: Any) -> Any:
+    """A model of ours as it is; another library's as the model of ours that solves the same problem."""
+    if task_behind(estimator) is not None:
+        return estimator
+    names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(estimator).__mro__]
+    adopt = next((_ADOPT[name] for name in names if name in _ADOPT), None)
+    if adopt is None:
+        raise SoftmarginError(
+            f"certify() does not know {type(estimator).__name__}: it judges the estimators of softmargin, and "
+            "scikit-learn's LinearSVC(loss='hinge') and SVC. For a pipeline give its last step and the transformed X."
+        )
+    check_is_fitted(estimator)
+    model = adopt(estimator)
+    for name in ("n_features_in_", "feature_names_in_", "classes_", "class_weight_"):
+        if hasattr(estimator, name):
+            setattr(model, name, getattr(estimator, name))
+    return model
+
+
+def _linear_svc(estimator: Any) -> LinearSVC:
+    if estimator.loss != "hinge" or estimator.penalty != "l2" or estimator.multi_class != "ovr":
+        raise SoftmarginError(
+            f"this LinearSVC minimises another objective (loss={estimator.loss!r}, penalty={estimator.penalty!r}, "
+            f"multi_class={estimator.multi_class!r}): only loss='hinge' with penalty='l2' and one-vs-rest is judged."
+        )
+    model = LinearSVC(estimator.C, class_weight=estimator.class_weight, **_intercept(estimator))
+    model.coef_, model.intercept_ = estimator.coef_, estimator.intercept_
+    model._rest_unweighted = True
+    return model
+
+
+def _intercept(estimator: Any) -> dict[str, Any]:
+    """LIBLINEAR penalises its intercept."""
+    if not estimator.fit_intercept:
+        return {"fit_intercept": False}
+    return {"intercept": "penalised", "intercept_scaling": float(estimator.intercept_scaling)}
+
+
+def _svc(estimator: Any) -> SVC:
+    model = SVC(estimator.C, class_weight=estimator.class_weight)
+    return _with_expansion(model, estimator)
+
+
+def _with_expansion(model: Any, estimator: Any) -> Any:
+    """The model with kernel, coefficients and support vectors of a kernel machine."""
+    if not hasattr(estimator, "_gamma"):
+        raise SoftmarginError(
+            f"this {type(estimator).__name__} does not tell which gamma it was trained with (it has no '_gamma'): "
+            "certify() judges softmargin.SVC and scikit-learn's SVC."
+        )
+    if not callable(estimator.kernel):
+        validation.one_of(estimator.kernel, "kernel", KERNELS)
+    model.set_params(kernel=estimator.kernel, degree=estimator.degree, coef0=estimator.coef0)
+    model.gamma_ = estimator._gamma
+    coefficients = as_rows(estimator.dual_coef_)  # scikit-learn keeps them sparse if X was
+    model.dual_coef_ = coefficients.densified(np.arange(coefficients.n_rows), np.float64)
+    for name in ("support_", "support_vectors_", "n_support_", "intercept_", "shape_fit_"):
+        setattr(model, name, getattr(estimator, name))
+    return model
+
+
+_ADOPT: dict[str, Callable[[Any], Any]] = {
+    "sklearn.svm._classes.LinearSVC": _linear_svc,
+    "sklearn.svm._classes.SVC": _svc,
+}

@@ -1,0 +1,108 @@
+"""Kernel machines without classes, which have one expansion over their support vectors: regression and one-class."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from softmargin.core.result import Certificate, DualStart, Result, Solution
+from softmargin.data.rows import Rows
+from softmargin.estimators import validation
+from softmargin.estimators.base import Job
+from softmargin.estimators.kernel_base import KernelEstimator
+from softmargin.estimators.kernel_targets import KernelTarget
+from softmargin.estimators.support_rows import support_rows
+from softmargin.problems.kernel_certificate import AT_BOUND
+
+
+class KernelScore(KernelEstimator):
+    """A kernel estimator whose problem is one target over the rows of positive weight."""
+
+    # _target(y, index, weights) -> KernelTarget: what is learned from the rows of `index`, which have these weights.
+    _target: Callable[..., KernelTarget]
+
+    def _checked(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+        """X and y, checked."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """What `fit` does."""
+        C, stop, n_threads, _ = self._limits()
+        X, y = self._checked(X, y)
+        base, target = self._posed(X, y, sample_weight)
+
+        def keep(results: list[Result]) -> None:
+            self._keep_counts(results)
+            self.n_iter_ = int(self.n_iter_[0])
+            beta = results[0].solution.alpha
+            bounded = np.abs(beta) >= (1.0 - AT_BOUND) * C * target.weights
+            self.n_bounded_ = np.array([np.count_nonzero(bounded)], dtype=np.int32)
+            self.n_free_ = np.array([np.count_nonzero(beta[~bounded])], dtype=np.int32)
+
+        job = Job(
+            stop,
+            n_threads,
+            titles=[type(self).__name__],
+            known={"shape_fit_": X.shape},
+            work=lambda rows, workers: self._work(rows, workers, [target], base, self.solver),
+            found=lambda rows, solutions: self._attributes(rows, target, solutions[0]),
+            keep=keep,
+        )
+        self._run(job, X, y, {"sample_weight": sample_weight})
+        return self
+
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, KernelTarget]:
+        """The weights of all rows, and what is learned from those of positive weight."""
+        base = validation.row_weights(sample_weight, X.shape[0])
+        index = np.flatnonzero(base > 0)
+        target = self._target(y, index, base[index])
+        validation.finite_scale(validation.positive_number(self.C, "C"), [base])
+        return base, target
+
+    def _attributes(self, rows: Rows, target: KernelTarget, solution: Solution | None) -> dict[str, Any]:
+        """The fitted attributes that describe the scores, in scikit-learn's shapes."""
+        beta = np.zeros(target.index.size) if solution is None else solution.alpha
+        used = np.flatnonzero(beta)
+        support = target.index[used].astype(np.int32)
+        return {
+            "support_": support,
+            "support_vectors_": np.empty((0, 0)) if self._is_precomputed else rows.take(support).native(),
+            "n_support_": np.array([used.size], dtype=np.int32),
+            "dual_coef_": beta[None, used],
+            "intercept_": np.array([0.0 if solution is None else solution.b]),
+        }
+
+    def _beta(self, index: np.ndarray, support: np.ndarray, n_rows: int) -> np.ndarray:
+        """The dual variables of the rows of `index`, from the fitted attributes."""
+        beta = np.zeros(n_rows)
+        beta[support] = self.dual_coef_[0]
+        return beta[index]
+
+    def _model_starts(self, job: Job, work: Any, rows: Rows) -> list[Any] | None:
+        if self.shape_fit_[0] != rows.n_rows:
+            return None
+        [target] = work.targets
+        return work.at_bounds([DualStart(self._beta(target.index, self.support_, rows.n_rows))])
+
+    def _certified(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """The certificate of the fitted model on its training data; see `certify`."""
+        check_is_fitted(self)
+        X, y = self._checked(X, y, reset=False)
+        base, target = self._posed(X, y, sample_weight)
+        nobody = np.zeros(X.shape[0], dtype=np.int64)  # all rows are of the same kind
+        with self._judging(X) as (rows, judge):
+            support = support_rows(self, self.dual_coef_, rows, nobody, base)
+            beta = self._beta(target.index, support, rows.n_rows)
+            return judge(target)(Solution(np.empty(0), float(self.intercept_[0]), beta))
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, for the linear kernel: shape (1, n_features), read-only."""
+        check_is_fitted(self)
+        return self._linear_weights(self.dual_coef_.T)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """The expansion of new rows, plus the intercept."""
+        check_is_fitted(self)
+        return self._expanded(X, np.ascontiguousarray(self.dual_coef_.T)).ravel()

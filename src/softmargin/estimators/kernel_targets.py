@@ -1,0 +1,130 @@
+"""What a kernel machine is to learn from some rows: to tell two classes apart, numbers, or where the rows lie.
+
+Each kind says which rows take part, with which weights (all of them positive), and what they lose (`RowLoss`).
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from softmargin.core.result import Certificate, Result, Solution
+from softmargin.core.status import Status
+from softmargin.core.trace import Trace
+from softmargin.problems.row_loss import RowLoss
+from softmargin.solvers.dual_state import DualState
+
+
+class KernelTarget(Protocol):
+    """A sub-problem but for its kernel values."""
+
+    @property
+    def index(self) -> np.ndarray:
+        """The rows that take part."""
+        ...
+
+    @property
+    def weights(self) -> np.ndarray: ...
+
+    @property
+    def parts(self) -> tuple[np.ndarray, ...]:
+        """Arrays that tell it from other targets; not C, and nothing else that earlier states can be used with."""
+        ...
+
+    def loss(self, C: float) -> RowLoss: ...
+
+    def answer(self) -> Result | None:
+        """The result where there is nothing to solve."""
+        ...
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two classes: the rows of both, and their signed weights.
+
+    A positive score votes for `second` if there are two classes, otherwise for `first`.
+    """
+
+    first: int
+    second: int
+    index: np.ndarray
+    signed_weights: np.ndarray
+
+    @property
+    def weights(self) -> np.ndarray:
+        return np.abs(self.signed_weights)
+
+    @property
+    def parts(self) -> tuple[np.ndarray, ...]:
+        return self.index, self.signed_weights
+
+    def loss(self, C: float) -> RowLoss:
+        return RowLoss.classification(self.signed_weights, C)
+
+    def answer(self) -> Result | None:
+        """Where only one class has rows of positive weight: always that class."""
+        if (self.signed_weights > 0).any() and (self.signed_weights < 0).any():
+            return None
+        b = 1.0 if (self.signed_weights > 0).any() else -1.0
+        nothing = np.zeros(self.index.size)
+        counts = DualState(nothing, nothing).counts()
+        seconds = {"total": 0.0, "judge": 0.0, "compile": 0.0}
+        certificate = Certificate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return Result(Solution(np.empty(0), b, nothing), Status.OPTIMAL, certificate, counts, Trace(), None, seconds)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers y, to be met up to epsilon."""
+
+    index: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    epsilon: float
+
+    @property
+    def parts(self) -> tuple[np.ndarray, ...]:
+        return self.index, self.y, self.weights
+
+    def loss(self, C: float) -> RowLoss:
+        return RowLoss.regression(self.y, self.weights, C, self.epsilon)
+
+    def answer(self) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Inliers:
+    """Rows of one class, of which the share nu may lie outside. C is 1."""
+
+    index: np.ndarray
+    weights: np.ndarray
+    nu: float
+
+    @property
+    def parts(self) -> tuple[np.ndarray, ...]:
+        return self.index, self.weights
+
+    def loss(self, C: float) -> RowLoss:
+        return RowLoss.one_class(self.weights, self.nu)
+
+    def answer(self) -> None:
+        return None
+
+
+def pairs_of(codes: np.ndarray, n_classes: int, weights: np.ndarray) -> list[Pair]:
+    """One problem for two classes, positive for the second; else one for each two, positive for the first.
+
+    Rows of weight zero are left out. In problems of many classes the rows of the first class come first.
+    """
+    if n_classes == 2:
+        index = np.flatnonzero(weights > 0)
+        return [Pair(0, 1, index, np.where(codes[index] == 1, weights[index], -weights[index]))]
+    rows_of = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(n_classes)]
+    pairs = []
+    for first in range(n_classes):
+        for second in range(first + 1, n_classes):
+            index = np.concatenate([rows_of[first], rows_of[second]])
+            signs = np.repeat([1.0, -1.0], [rows_of[first].size, rows_of[second].size])
+            pairs.append(Pair(first, second, index, signs * weights[index]))
+    return pairs

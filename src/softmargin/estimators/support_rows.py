@@ -1,0 +1,71 @@
+"""Which training rows are the support vectors of a model that is judged again."""
+
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.data.convert import as_rows
+from softmargin.data.rows import Rows
+
+# Rows that differ by at most this share of their length are the same; text files round numbers.
+_SAME_ROW = 1e-6
+
+
+def support_rows(
+    estimator: Any, coefficients: np.ndarray, rows: Rows, codes: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Where the support vectors stand among the rows."""
+    found, owners = estimator.support_, np.repeat(np.arange(estimator.n_support_.size), estimator.n_support_)
+    vectors = as_rows(estimator.support_vectors_)  # none if the kernel is precomputed
+    if found.size < owners.size:  # an imported model does not tell
+        return _matched(vectors, owners, rows, codes)
+    n_trained = estimator.shape_fit_[0]
+    if n_trained != rows.n_rows:
+        raise SoftmarginError(
+            f"the model was trained on {n_trained} rows, but X has {rows.n_rows}: certify a model on the rows it was "
+            "trained on, in the same order."
+        )
+    orders = [owners]
+    if len(coefficients) == 1:  # scikit-learn-intelex keeps the order of X, and signs tell two classes apart
+        orders.append(coefficients[0] > 0)
+    candidates = [found]
+    kept = np.flatnonzero(weights)
+    if vectors.n_rows and found.max(initial=-1) < kept.size:
+        candidates.append(kept[found])  # LIBSVM within scikit-learn counts without the rows of weight zero
+    for index in candidates:
+        same_classes = any(np.array_equal(codes[index], expected) for expected in orders)
+        if same_classes and (not vectors.n_rows or _are_same(rows.take(index), vectors)):
+            return index
+    raise SoftmarginError(
+        "the support vectors of the model are not the rows that X and y have in their places: certify a model on the "
+        "rows it was trained on, in the same order and with the same weights."
+    )
+
+
+def _probe(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """A number for each row, dense or sparse, and how far those of equal rows may be apart."""
+    probe = np.random.default_rng(0).uniform(0.5, 1.5, rows.n_cols)
+    return rows.dot(probe), _SAME_ROW * np.sqrt(rows.sq_norms() * (probe @ probe))
+
+
+def _are_same(first: Rows, second: Rows) -> bool:
+    (numbers, slack), (others, _) = _probe(first), _probe(second)
+    return bool((np.abs(numbers - others) <= slack).all())
+
+
+def _matched(vectors: Rows, owners: np.ndarray, rows: Rows, codes: np.ndarray) -> np.ndarray:
+    """Rows that equal the support vectors and are of their classes, each of them once."""
+    (wanted, slack), (numbers, _) = _probe(vectors), _probe(rows)
+    index = np.empty(owners.size, dtype=np.int64)
+    left = iter(np.lexsort((numbers, codes)).tolist())
+    for k in np.lexsort((wanted, owners)).tolist():
+        lowest = (owners[k], wanted[k] - slack[k])
+        row = next((row for row in left if (codes[row], numbers[row]) >= lowest), None)
+        if row is None or (codes[row], numbers[row]) > (owners[k], wanted[k] + slack[k]):
+            raise SoftmarginError(
+                "some support vectors of the model are not among the rows of their class: certify a model on the rows "
+                "it was trained on, with as many digits."
+            )
+        index[k] = row
+    return index

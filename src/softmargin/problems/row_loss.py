@@ -1,0 +1,124 @@
+"""The loss of a kernel machine, row by row, in the numbers that the user gave.
+
+    C sum_i [ over_i max(0, t_i - epsilon - f_i - b) + under_i max(0, f_i + b - t_i - epsilon) ]  +  b total
+
+The first part of a row costs where the decision value f_i + b is too small for its target t_i, the second where it is
+too large. Three machines are made of it:
+
+    classification    t = y = +-1, epsilon = 0, total = 0. A positive row has over = s, a negative row under = s.
+    regression        t = y, over = under = s, total = 0
+    one class         t = 0, over = s, C = 1, total = nu sum(s). The threshold of scikit-learn's offset_ is -b.
+
+The dual variables of the rows, beta_i, lie between -C under_i and C over_i, and their sum is `total`. A row with both
+parts has one variable, which costs epsilon |beta_i|: that is the usual pair of variables of regression, of which never
+both differ from zero at the optimum.
+
+The solver works with the rounded products C s. The judge needs vectors that are feasible in real arithmetic; those come
+from `feasible`, which both use, so that what a solver hands over is judged as it is.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import fsum
+
+import numpy as np
+
+from softmargin.linalg.rounding import product_below
+from softmargin.problems.feasible import Filled, balanced, filled
+
+# A loss that is a smaller share of what the targets would cost themselves is rounding.
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class RowLoss:
+    """Targets, weights and parameters of the rows. `nu` is zero unless there is one class.
+
+    `signs` are the labels of classification: its solutions hold alpha = |beta|. Without them they hold beta itself.
+    """
+
+    target: np.ndarray
+    over: np.ndarray
+    under: np.ndarray
+    C: float = 1.0
+    epsilon: float = 0.0
+    nu: float = 0.0
+    signs: np.ndarray | None = None
+
+    @classmethod
+    def classification(cls, signed_weights: np.ndarray, C: float) -> "RowLoss":
+        """`signed_weights` are s_i y_i; a row whose weight is zero takes no part."""
+        signs = np.sign(signed_weights)
+        return cls(signs, np.maximum(signed_weights, 0.0), np.maximum(-signed_weights, 0.0), C, signs=signs)
+
+    @classmethod
+    def regression(cls, y: np.ndarray, weights: np.ndarray, C: float, epsilon: float) -> "RowLoss":
+        """Deviations of up to `epsilon` from y are free."""
+        return cls(np.asarray(y, dtype=np.float64), weights, weights, C, epsilon)
+
+    @classmethod
+    def one_class(cls, weights: np.ndarray, nu: float) -> "RowLoss":
+        """About the share `nu` of the weight may lie outside, 0 < nu <= 1."""
+        return cls(np.zeros(weights.size), weights, np.zeros(weights.size), nu=nu)
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether zero is a lower bound of the objective. It is none where a multiple of b is part of it."""
+        return self.nu == 0.0
+
+    @cached_property
+    def lo(self) -> np.ndarray:
+        return 0.0 - self.C * self.under
+
+    @cached_property
+    def hi(self) -> np.ndarray:
+        return self.C * self.over
+
+    @cached_property
+    def total(self) -> float:
+        """What the variables sum to, rounded; `feasible` works with the exact product nu sum(s)."""
+        return self.nu * fsum(self.over.tolist()) if self.nu else 0.0
+
+    def signed(self, alpha: np.ndarray) -> np.ndarray:
+        """beta, from what a solution holds."""
+        alpha = np.asarray(alpha, dtype=np.float64)
+        return alpha if self.signs is None else self.signs * alpha
+
+    def held(self, beta: np.ndarray) -> np.ndarray:
+        """What a solution holds, from beta."""
+        return beta if self.signs is None else np.abs(beta)
+
+    def feasible(self, beta: np.ndarray) -> Filled:
+        """beta in its box and with the right sum, exactly, in real arithmetic; see `feasible.Filled`.
+
+        What is not a number becomes zero.
+        """
+        given = np.nan_to_num(np.asarray(beta, dtype=np.float64))
+        if self.nu:
+            return filled(np.clip(given, 0.0, self.over), self.over, self.nu)
+        most_over, most_under = self._exact_bounds
+        sizes = np.where(given > 0.0, np.minimum(given, most_over), np.minimum(-given, most_under))
+        return Filled(np.copysign(balanced(sizes, given > 0.0), given))
+
+    @cached_property
+    def _exact_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """The largest numbers that are not above the real products C over_i and C under_i."""
+        most_over = product_below(self.C, self.over)
+        return most_over, most_over if self.under is self.over else product_below(self.C, self.under)
+
+    def scale_without_model(self) -> float:
+        """The objective at beta = 0 with the best intercept, where losses are not negative."""
+        if self.signs is not None:
+            return self.C * float((self.over + self.under).sum())  # at b = 0: simple, and of the same size
+        # The derivative with respect to b falls by `over` until t - epsilon, and rises by `under` from t + epsilon on.
+        points = np.concatenate([self.target - self.epsilon, self.target + self.epsilon])
+        order = np.argsort(points, kind="stable")
+        slopes = np.cumsum(np.concatenate([self.over, self.under])[order]) - float(self.over.sum())
+        if not order.size:
+            return 0.0
+        b = points[order[min(int(np.searchsorted(slopes, 0.0)), order.size - 1)]]
+        short, long = self.target - self.epsilon - b, b - self.target - self.epsilon
+        value = self.C * float(self.over @ np.maximum(short, 0.0) + self.under @ np.maximum(long, 0.0))
+        # Where a constant fits all rows, up to rounding, any positive number does: the size of the targets.
+        size = self.C * float(self.over.sum()) * (float(np.abs(self.target).max()) + self.epsilon)
+        return value if value > _ROUNDING * size else size or self.C * float(self.over.sum())

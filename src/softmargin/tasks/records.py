@@ -1,0 +1,212 @@
+"""The tasks: one record for each estimator.
+
+Model files, `load`, `certify`, the command line and skops read these records: a new estimator is one new file and one
+record here. Nothing is imported before it is used, so that the command line starts at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from softmargin.tasks.layouts import (
+    KERNEL_CLASSIFIER,
+    KERNEL_SCORE,
+    LINEAR_CLASSIFIER,
+    LINEAR_NOVELTY,
+    LINEAR_SCORE,
+    ORDINAL,
+    RANKING,
+    Layout,
+)
+from softmargin.tasks.lazy import Lazy
+from softmargin.tasks.solvers import BOX, PLANES, SINGLE_ROWS, SOLVERS, words_for
+
+_STORED = "softmargin.estimators.stored"
+_WRITE_MODEL = Lazy("softmargin.io.model_file:write_model")
+_LINEAR = ("fit_intercept", "intercept", "intercept_scaling")
+_KERNEL = ("kernel", "gamma", "degree", "coef0", "cache_bytes", "working_set", "shrinking", "stopping")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the rest of the library must know about an estimator beside its class.
+
+    Attributes
+    ----------
+    home : the estimator; its name is also what a model file calls its models
+    word : what `--task` calls it on the command line
+    has_kernel : whether `--kernel` leads to it, or the absence of it
+    target : what it learns: "classes", "queries" (an order within them), "numbers", or "nothing" but the rows
+    needs : what solvers may need of its problems (`tasks.solvers`)
+    options : parameters that the command line offers for some tasks only
+    layout : what its model file holds
+    states : the training states that its model file may hold
+    parts, state : how a fitted estimator becomes a record and comes back; `state` is stored on request
+    formats : what writes its model in which format
+    predictor : makes a predictor of a record
+    measures : tells how good predictions are
+    """
+
+    home: Lazy
+    word: str
+    has_kernel: bool
+    target: str
+    needs: tuple[str, ...]
+    options: tuple[str, ...]
+    layout: Layout
+    states: tuple[str, ...]
+    parts: tuple[Lazy, ...]
+    state: Lazy
+    predictor: Lazy
+    measures: Lazy
+    formats: Mapping[str, Lazy] = field(default_factory=lambda: {"softmargin": _WRITE_MODEL})
+
+    @property
+    def name(self) -> str:
+        return self.home.name
+
+    @property
+    def solvers(self) -> tuple[str, ...]:
+        """What its parameter `solver` may be, beside a solver object."""
+        return words_for(self.needs)
+
+
+TASKS = (
+    Task(
+        home=Lazy("softmargin.estimators.linear_svc:LinearSVC"),
+        word="classify",
+        has_kernel=False,
+        target="classes",
+        needs=(PLANES, SINGLE_ROWS),
+        options=("C", "class_weight", *_LINEAR, "random_state"),
+        layout=LINEAR_CLASSIFIER,
+        states=("PlaneState", "SubgradientState"),
+        parts=(Lazy(f"{_STORED}.linear:LINEAR"), Lazy(f"{_STORED}.linear:LINEAR_TRAINING")),
+        state=Lazy(f"{_STORED}.linear:STATE"),
+        predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
+        measures=Lazy("softmargin.estimators.evaluate:class_measures"),
+        formats={"softmargin": _WRITE_MODEL, "liblinear": Lazy("softmargin.io.liblinear:write_liblinear")},
+    ),
+    Task(
+        home=Lazy("softmargin.estimators.svc:SVC"),
+        word="classify",
+        has_kernel=True,
+        target="classes",
+        needs=(BOX,),
+        options=("C", "class_weight", *_KERNEL),
+        layout=KERNEL_CLASSIFIER,
+        states=("DualState",),
+        parts=(Lazy(f"{_STORED}.kernel:KERNEL_MODEL"), Lazy(f"{_STORED}.kernel:KERNEL_FIT")),
+        state=Lazy(f"{_STORED}.kernel:KERNEL_STATE"),
+        predictor=Lazy("softmargin.estimators.record_scoring:kernel_predictor"),
+        measures=Lazy("softmargin.estimators.evaluate:class_measures"),
+        formats={"softmargin": _WRITE_MODEL, "libsvm": Lazy("softmargin.io.libsvm:write_libsvm")},
+    ),
+    Task(
+        home=Lazy("softmargin.estimators.linear_svr:LinearSVR"),
+        word="regress",
+        has_kernel=False,
+        target="numbers",
+        needs=(PLANES,),
+        options=("C", "epsilon", *_LINEAR),
+        layout=LINEAR_SCORE,
+        states=("PlaneState",),
+        parts=(Lazy(f"{_STORED}.linear:LINEAR"), Lazy(f"{_STORED}.linear:LINEAR_TRAINING")),
+        state=Lazy(f"{_STORED}.linear:STATE"),
+        predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
+        measures=Lazy("softmargin.estimators.evaluate:regression_measures"),
+    ),
+    Task(
+        home=Lazy("softmargin.estimators.svr:SVR"),
+        word="regress",
+        has_kernel=True,
+        target="numbers",
+        needs=(BOX,),
+        options=("C", "epsilon", *_KERNEL),
+        layout=KERNEL_SCORE,
+        states=("DualState",),
+        parts=(Lazy(f"{_STORED}.kernel:KERNEL_MODEL"), Lazy(f"{_STORED}.kernel:KERNEL_FIT")),
+        state=Lazy(f"{_STORED}.linear:STATE"),
+        predictor=Lazy("softmargin.estimators.record_scoring:kernel_predictor"),
+        measures=Lazy("softmargin.estimators.evaluate:regression_measures"),
+    ),
+    Task(
+        home=Lazy("softmargin.estimators.linear_one_class_svm:LinearOneClassSVM"),
+        word="oneclass",
+        has_kernel=False,
+        target="nothing",
+        needs=(PLANES,),
+        options=("nu",),
+        layout=LINEAR_NOVELTY,
+        states=("PlaneState",),
+        parts=(Lazy(f"{_STORED}.linear:LINEAR"), Lazy(f"{_STORED}.linear:LINEAR_TRAINING")),
+        state=Lazy(f"{_STORED}.linear:STATE"),
+        predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
+        measures=Lazy("softmargin.estimators.evaluate:novelty_measures"),
+    ),
+    Task(
+        home=Lazy("softmargin.estimators.one_class_svm:OneClassSVM"),
+        word="oneclass",
+        has_kernel=True,
+        target="nothing",
+        needs=(BOX,),
+        options=("nu", *_KERNEL),
+        layout=KERNEL_SCORE,
+        states=("DualState",),
+        parts=(Lazy(f"{_STORED}.kernel:KERNEL_MODEL"), Lazy(f"{_STORED}.kernel:KERNEL_FIT")),
+        state=Lazy(f"{_STORED}.linear:STATE"),
+        predictor=Lazy("softmargin.estimators.record_scoring:kernel_predictor"),
+        measures=Lazy("softmargin.estimators.evaluate:novelty_measures"),
+    ),
+    Task(
+        home=Lazy("softmargin.estimators.rank_svm:RankSVM"),
+        word="rank",
+        has_kernel=False,
+        target="queries",
+        needs=(PLANES,),
+        options=("C", "pairs", "query_weight", "no_qid"),
+        layout=RANKING,
+        states=("RankingState",),
+        parts=(Lazy(f"{_STORED}.linear:SCORE"), Lazy(f"{_STORED}.linear:RANK_TRAINING")),
+        state=Lazy(f"{_STORED}.linear:STATE"),
+        predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
+        measures=Lazy("softmargin.estimators.evaluate:ranking_measures"),
+    ),
+    Task(
+        home=Lazy("softmargin.estimators.ordinal_svc:OrdinalSVC"),
+        word="ordinal",
+        has_kernel=False,
+        target="classes",
+        needs=(PLANES,),
+        options=("C", "class_weight", "thresholds", "cost", "classes"),
+        layout=ORDINAL,
+        states=("OrdinalState", "RankingState"),
+        parts=(Lazy(f"{_STORED}.linear:SCORE"), Lazy(f"{_STORED}.linear:ORDINAL_TRAINING")),
+        state=Lazy(f"{_STORED}.linear:STATE"),
+        predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
+        measures=Lazy("softmargin.estimators.evaluate:ordinal_measures"),
+    ),
+)
+TASK_NAMED = {task.name: task for task in TASKS}
+WORDS = tuple(dict.fromkeys(task.word for task in TASKS))
+
+
+def task_of(estimator: Any) -> Task | None:
+    """The task of an estimator of ours; None for others, and for classes derived from ours."""
+    task = TASK_NAMED.get(type(estimator).__name__)
+    return task if task is not None and task.home.load() is type(estimator) else None
+
+
+def task_behind(estimator: Any) -> Task | None:
+    """The task of an estimator of ours, or of the one that its class is derived from; None for others."""
+    named = (TASK_NAMED.get(kind.__name__) for kind in type(estimator).__mro__)
+    return next((task for task in named if task is not None and isinstance(estimator, task.home.load())), None)
+
+
+def task_for(word: str, *, has_kernel: bool) -> Task | None:
+    """The task that the command line means by `--task word`, with or without `--kernel`."""
+    return next((task for task in TASKS if (task.word, task.has_kernel) == (word, has_kernel)), None)
+
+
+# For skops.io.load(..., trusted=...) and MLflow's skops_trusted_types: every type of ours that a fitted model may hold.
+SKOPS_TRUSTED_TYPES = sorted(entry.home.dotted for entry in (*TASKS, *SOLVERS))
