@@ -103,13 +103,15 @@ def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
 
 def _slack(at: Outputs, side: Side) -> tuple[np.ndarray, np.ndarray]:
     """z (t - f - shift) for the outputs f + low, and a bound of its error."""
-    target = side.z if side.target is None else side.target
     s, s_low = two_sum(at.f, side.shift)
-    d, d_low = two_sum(target, -s)
+    d, d_low = two_sum(side.z if side.target is None else side.target, -s)
     s_low += at.low
-    rest = d_low + (side.target_low - s_low)
-    slack = side.z * (d + rest)
-    sizes = np.abs(d_low) + np.abs(s_low) + np.abs(side.target_low)
+    sizes = np.abs(d_low) + np.abs(s_low)
+    d_low -= s_low
+    if side.target is not None:
+        sizes += np.abs(side.target_low)
+        d_low += side.target_low
+    slack = side.z * (d + d_low)
     return slack, (at.error + 2.0 * UNIT * np.abs(slack) + 8.0 * UNIT * sizes) * SLACK
 
 

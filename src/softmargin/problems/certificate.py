@@ -77,7 +77,7 @@ class HingeJudge:
 
         beta = target.feasible(dual_vector, self.C, intercept)
         linear = target.linear(beta)
-        sum_beta = fsum(beta.tolist())
+        sum_beta = fsum(beta.tolist()) if intercept.feature else 0.0
         extra = 0.5 * intercept.dual_square(sum_beta)
         length, w_beta = combination(rows, beta, lengths)
         value = linear.value - 0.5 * float(w_beta @ w_beta) - extra
@@ -90,7 +90,8 @@ class HingeJudge:
         del lengths, found, near, sides  # of many rows: no more vectors at a time than the solver has
 
         f = rows.dot(w_beta)
-        f += intercept.dual_intercept(sum_beta)
+        if intercept.feature:
+            f += intercept.dual_intercept(sum_beta)
         violation = _violation(target, beta, f, self.C, intercept)
         return certificate(primal, dual, scale, violation, target.lowest)
 
