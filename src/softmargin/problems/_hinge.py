@@ -4,7 +4,8 @@ The searches are those of `line_search` and `free_intercept`; t_i are the breakp
 a few flat loops, and writes into arrays it is given: slices, allocations and calls between compiled functions would
 take long to compile, and the first fit of all waits for most of these. The loops go over _CHUNK rows at a time, so that
 the later ones find their data in the innermost cache. Row numbers are unsigned: an index that cannot be negative needs
-no test.
+no test. The number of a loop is made unsigned once more before it is added to: without the compiler it is an int, and
+NumPy 1 would make a float of the sum of an int and an unsigned number.
 
 A loop that writes an array never adds up at the same time: whether the compiler's fast version of such a loop runs
 depends on where the arrays lie in memory, and the two versions add in different orders.
@@ -41,7 +42,7 @@ def follow(f, df, k, k_plane, v, f_new, out):
     risk = 0.0
     constant = 0.0
     for start in range(np.uint64(0), n, _CHUNK):
-        stop = min(start + _CHUNK, n)
+        stop = min(np.uint64(start) + _CHUNK, n)
         if f_new.size > 0:
             for i in range(start, stop):
                 f_new[i] = f[i] + k * df[i]
@@ -68,7 +69,7 @@ def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, q, insid
     balance = 0.0
     constant = 0.0
     for start in range(np.uint64(0), n, _CHUNK):
-        stop = min(start + _CHUNK, n)
+        stop = min(np.uint64(start) + _CHUNK, n)
         if f_new.size > 0:
             for i in range(start, stop):
                 f_new[i] = f[i] + k * df[i]
@@ -83,7 +84,7 @@ def follow_free(f, df, k, b, k_plane, v, lo, hi, f_new, out, buffer, t, q, insid
             balance += out[i]
             constant += abs(out[i])
         for part in range(start, stop, _PART):
-            end = min(part + _PART, stop)
+            end = min(np.uint64(part) + _PART, stop)
             some = False
             for i in range(part, end):
                 some |= (buffer[i - start] > lo) & (buffer[i - start] < hi)
@@ -106,7 +107,7 @@ def scan_steps(f, df, v, lo, hi, buffer, t, q):
     m = np.uint64(0)
     sum_q = 0.0
     for start in range(np.uint64(0), n, _CHUNK):
-        stop = min(start + _CHUNK, n)
+        stop = min(np.uint64(start) + _CHUNK, n)
         for i in range(start, stop):
             present = v[i] * df[i] != 0.0
             # np.divide: the operator would test for zero and stop the loop from being vectorised
@@ -117,7 +118,7 @@ def scan_steps(f, df, v, lo, hi, buffer, t, q):
             active = buffer[i - start] >= hi if qi > 0.0 else buffer[i - start] <= lo
             sum_q += qi if active else 0.0
         for part in range(start, stop, _PART):
-            end = min(part + _PART, stop)
+            end = min(np.uint64(part) + _PART, stop)
             some = False
             for i in range(part, end):
                 some |= (buffer[i - start] > lo) & (buffer[i - start] < hi)
@@ -141,7 +142,7 @@ def scan_intercepts(f, df, v, k, reference, lo, hi, buffer, t, inside):
     sum_vdf = 0.0
     sum_vt = 0.0
     for start in range(np.uint64(0), n, _CHUNK):
-        stop = min(start + _CHUNK, n)
+        stop = min(np.uint64(start) + _CHUNK, n)
         for i in range(start, stop):
             buffer[i - start] = (1.0 if v[i] > 0.0 else -1.0) - (f[i] + k * df[i]) if v[i] != 0.0 else np.inf
         for i in range(start, stop):
@@ -151,7 +152,7 @@ def scan_intercepts(f, df, v, k, reference, lo, hi, buffer, t, inside):
             sum_vdf += x * df[i]
             sum_vt += x * (buffer[i - start] - reference if active else 0.0)
         for part in range(start, stop, _PART):
-            end = min(part + _PART, stop)
+            end = min(np.uint64(part) + _PART, stop)
             some = False
             for i in range(part, end):
                 some |= (buffer[i - start] > lo) & (buffer[i - start] < hi)
@@ -176,7 +177,7 @@ def narrow(f, df, v, k0, lo0, hi0, k1, lo1, hi1, buffer, inside):
     sum_vdf = 0.0
     sum_v = 0.0
     for start in range(np.uint64(0), n, _CHUNK):
-        stop = min(start + _CHUNK, n)
+        stop = min(np.uint64(start) + _CHUNK, n)
         for i in range(start, stop):
             y = 1.0 if v[i] > 0.0 else -1.0
             t0 = y - (f[i] + k0 * df[i])
@@ -193,7 +194,7 @@ def narrow(f, df, v, k0, lo0, hi0, k1, lo1, hi1, buffer, inside):
             sum_vdf += x * df[i]
             sum_v += x
         for part in range(start, stop, _PART):
-            end = min(part + _PART, stop)
+            end = min(np.uint64(part) + _PART, stop)
             some = False
             for i in range(part, end):
                 some |= buffer[i - start] != buffer[i - start]
