@@ -1,12 +1,14 @@
 """Judging a fitted model again, also one that another library trained."""
 
 from dataclasses import replace
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.svm import SVC as SklearnSVC
 from sklearn.svm import LinearSVC as SklearnLinearSVC
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softmargin.core.errors import SoftmarginError
@@ -96,8 +98,9 @@ def _certify_linear(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certi
     setting = _setting_of(estimator)
     X, classes, codes = _checked(estimator, X, y)
     coef = np.atleast_2d(estimator.coef_)
+    class_weight = _class_weight_of(estimator, classes, codes)
     targets = validation.signed_weights(
-        classes, codes, estimator.class_weight, sample_weight, rest_unweighted=isinstance(estimator, SklearnLinearSVC)
+        classes, codes, class_weight, sample_weight, rest_unweighted=isinstance(estimator, SklearnLinearSVC)
     )
     intercepts = np.broadcast_to(np.ravel(estimator.intercept_), (len(targets),))
     with one_blas_thread():
@@ -109,6 +112,19 @@ def _certify_linear(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Certi
             for v, w, b, alpha in zip(targets, coef, intercepts, alphas, strict=True)
         ]
     return Certificate.combine(parts)
+
+
+def _class_weight_of(estimator: Any, classes: np.ndarray, codes: np.ndarray) -> Any:
+    """The class weights that the estimator was trained with.
+
+    "balanced" counts the weights of the rows, except in scikit-learn's LinearSVC before version 1.7: that counts rows.
+    """
+    counts_rows = "sample_weight" not in signature(compute_class_weight).parameters
+    is_balanced = isinstance(estimator.class_weight, str) and estimator.class_weight == "balanced"
+    if isinstance(estimator, SklearnLinearSVC) and is_balanced and counts_rows:
+        factors = compute_class_weight("balanced", classes=np.arange(classes.size), y=codes)
+        return dict(zip(classes.tolist(), factors.tolist(), strict=True))
+    return estimator.class_weight
 
 
 def _setting_of(estimator: Any) -> LinearSetting:
