@@ -412,7 +412,12 @@ class TestProgressLine:
         lines = err.strip().splitlines()
         assert out == ""
         assert all(line.startswith("SVC") for line in lines)
-        assert re.search(rf"iteration +{model.n_iter_[0]} ", err)
+        iterations = [int(found) for found in re.findall(r"iteration +(\d+) ", err)]
+        gaps = [float(found) for found in re.findall(r"gap (\S+) ", err)]
+        assert iterations[0] == 0
+        assert iterations == sorted(set(iterations))
+        assert 0 < iterations[-1] <= model.n_iter_[0]
+        assert gaps[-1] <= 10 * model.tol  # there is a line for every factor of ten, not always for the end
         assert str(Status.OPTIMAL) in lines[-1]
 
     def test_several_classes_name_their_pair(self, three_classes, capsys):
