@@ -4,6 +4,7 @@ import pickle
 import re
 import signal
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -239,6 +240,8 @@ def interrupting(monkeypatch):
             calls.append(method)
             if len(calls) == at:
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                if threading.current_thread() is not threading.main_thread():
+                    time.sleep(0.2)  # the main thread hears it when it runs next
             return original(self, *args)
 
         monkeypatch.setattr(BlockSMO, method, watched)
