@@ -126,8 +126,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # LIBLINEAR's reading of class weights, for its models: see `validation.signed_weights`.
+    # How scikit-learn's LinearSVC reads class weights, for its models that are judged: the rest of one against the rest
+    # is unweighted (`validation.signed_weights`), and before version 1.7 "balanced" counts rows, not their weights.
     _rest_unweighted = False
+    _balance_counts_rows = False
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVC":
@@ -157,7 +159,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _posed(self, setting: LinearSetting, X: Any, y: np.ndarray, sample_weight: Any = None) -> Posed:
         classes, codes = validation.class_labels(y)
-        targets = validation.signed_weights(classes, codes, self.class_weight, sample_weight, self._rest_unweighted)
+        class_weight = self.class_weight
+        if self._balance_counts_rows and isinstance(class_weight, str):
+            factors = validation.class_weights(class_weight, classes, codes, np.ones(codes.size))
+            class_weight = dict(zip(classes.tolist(), factors.tolist(), strict=True))
+        targets = validation.signed_weights(classes, codes, class_weight, sample_weight, self._rest_unweighted)
         validation.finite_scale(setting.C, targets)
         return Posed(
             setting,
