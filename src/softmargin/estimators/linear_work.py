@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
+from softmargin.core.kinds import PLANES, SINGLE_ROWS
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
@@ -24,7 +25,6 @@ from softmargin.estimators.solver_choice import named_solver
 from softmargin.solvers.base import Solver, run
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
 from softmargin.solvers.subgradient.state import SubgradientSolver, SubgradientState
-from softmargin.tasks.solvers import PLANES, SINGLE_ROWS
 
 # What a state says about its best point may differ from what the rows say by this share: rounding stays far below.
 STATE_SLACK = 0.1

@@ -21,6 +21,7 @@ from math import inf
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import PLANES, SINGLE_ROWS
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Flat, Products, has_row_access
@@ -52,6 +53,12 @@ class Hinge:
     C: float
     intercept: Intercept = field(default_factory=Free)
     workers: Workers = field(default_factory=Workers)
+
+    @property
+    def serves(self) -> tuple[str, ...]:
+        """Solvers that visit single rows know two classes only, and need single rows."""
+        is_plain = self.targets is None and has_row_access(self.rows)
+        return (PLANES, SINGLE_ROWS) if is_plain else (PLANES,)
 
     def __post_init__(self) -> None:
         self._target.check(self.C, self.intercept)

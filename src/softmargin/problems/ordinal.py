@@ -26,11 +26,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, inf
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import PLANES
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Products
@@ -77,6 +78,7 @@ class Ordinal:
     C: float
     margins: str = "all"
     workers: Workers = field(default_factory=Workers)
+    serves: ClassVar[tuple[str, ...]] = (PLANES,)
 
     def __post_init__(self) -> None:
         check_margins(self.margins)

@@ -23,10 +23,12 @@ c+ - c- -> net; 1/2 sum (c+ + c-) -> total. Departs from the paper: weights, que
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import PLANES
 from softmargin.core.result import PlaneSolution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Products
@@ -67,6 +69,7 @@ class Ranking:
     C: float
     average: bool = True
     workers: Workers = field(default_factory=Workers)
+    serves: ClassVar[tuple[str, ...]] = (PLANES,)
 
     def __post_init__(self) -> None:
         if not self.pairs.n_pairs > 0.0:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from softmargin.core.kinds import PLANES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import Pattern, RiskProblem
@@ -150,7 +151,7 @@ def advance(
 class CuttingPlaneSolver:
     """The parts of `Solver` that do not depend on where the next plane goes."""
 
-    problem_type: ClassVar[type] = RiskProblem
+    needs: ClassVar[str] = PLANES
     state_type: ClassVar[type] = PlaneState
 
     def init(self, problem: RiskProblem, start: Any = None) -> PlaneState:
