@@ -18,9 +18,10 @@ def support_rows(
     """Where the support vectors stand among the rows."""
     found, owners = estimator.support_, np.repeat(np.arange(estimator.n_support_.size), estimator.n_support_)
     vectors = as_rows(estimator.support_vectors_)  # none if the kernel is precomputed
-    if found.size < owners.size:  # an imported model does not tell
-        return _matched(vectors, owners, rows, codes)
     n_trained = estimator.shape_fit_[0]
+    kept = np.flatnonzero(weights)
+    if n_trained == 0:  # an imported model does not tell
+        return kept[_matched(vectors, owners, rows.take(kept), codes[kept])]
     if n_trained != rows.n_rows:
         raise SoftmarginError(
             f"the model was trained on {n_trained} rows, but X has {rows.n_rows}: certify a model on the rows it was "
@@ -30,7 +31,6 @@ def support_rows(
     if len(coefficients) == 1:  # scikit-learn-intelex keeps the order of X, and signs tell two classes apart
         orders.append(coefficients[0] > 0)
     candidates = [found]
-    kept = np.flatnonzero(weights)
     if vectors.n_rows and found.max(initial=-1) < kept.size:
         candidates.append(kept[found])  # LIBSVM within scikit-learn counts without the rows of weight zero
     for index in candidates:
