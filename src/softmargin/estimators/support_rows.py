@@ -35,8 +35,14 @@ def support_rows(
         candidates.append(kept[found])  # LIBSVM within scikit-learn counts without the rows of weight zero
     for index in candidates:
         same_classes = any(np.array_equal(codes[index], expected) for expected in orders)
-        if same_classes and (not vectors.n_rows or _are_same(rows.take(index), vectors)):
+        if same_classes and weights[index].all() and (not vectors.n_rows or _are_same(rows.take(index), vectors)):
             return index
+    if not vectors.n_rows and not weights[found].all():
+        raise SoftmarginError(
+            "some support vectors of the model are rows of weight zero. scikit-learn counts the support vectors of a "
+            "precomputed kernel, or of one that is a function, without these rows, and then predicts with the kernel "
+            "values of others: fit the model on the rows of positive weight."
+        )
     raise SoftmarginError(
         "the support vectors of the model are not the rows that X and y have in their places: certify a model on the "
         "rows it was trained on, in the same order and with the same weights."
