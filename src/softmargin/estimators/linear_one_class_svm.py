@@ -143,7 +143,7 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
             titles=["LinearOneClassSVM"],
             known={},
             found=_attributes,
-            stored=lambda rows: [Solution(self.coef_[0], float(self.intercept_[0]), self.dual_)],
+            stored=lambda rows: [_solution(self, rows)],
         )
 
     @property
@@ -172,3 +172,8 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
 def _attributes(rows: Products, solutions: list[Solution]) -> dict[str, np.ndarray]:
     [solution] = solutions
     return {"coef_": solution.w[None, :], "intercept_": np.array([solution.b]), "dual_": solution.alpha}
+
+
+def _solution(model: LinearOneClassSVM, rows: Rows) -> Solution:
+    """The inverse of `_attributes`; models of other programs have no dual vectors."""
+    return Solution(model.coef_[0], float(model.intercept_[0]), getattr(model, "dual_", np.zeros(rows.n_rows)))
