@@ -171,8 +171,8 @@ def expected_failures(estimator):
     return {}
 
 
-# Some checks give any numbers as a kernel matrix, limits or budgets end some fits early, and rows around the origin have
-# no linear one-class model.
+# Some checks give any numbers as a kernel matrix, limits or budgets end some fits early, and rows around the origin
+# have no linear one-class model.
 @pytest.mark.filterwarnings("ignore:the kernel .* is indefinite:UserWarning")
 @pytest.mark.filterwarnings("ignore:the optimum is w = 0:UserWarning")
 @pytest.mark.filterwarnings("ignore::softmargin.ConvergenceWarning")
