@@ -24,7 +24,7 @@ from math import fsum
 import numpy as np
 
 from softmargin.linalg.rounding import product_below
-from softmargin.problems.feasible import Filled, balanced, filled
+from softmargin.problems.feasible import Filled, boxed, filled
 
 # A loss that is a smaller share of what the targets would cost themselves is rounding.
 _ROUNDING = 1e-13
@@ -93,12 +93,10 @@ class RowLoss:
 
         What is not a number becomes zero.
         """
-        given = np.nan_to_num(np.asarray(beta, dtype=np.float64))
         if self.nu:
+            given = np.nan_to_num(np.asarray(beta, dtype=np.float64))
             return filled(np.clip(given, 0.0, self.over), self.over, self.nu)
-        most_over, most_under = self._exact_bounds
-        sizes = np.where(given > 0.0, np.minimum(given, most_over), np.minimum(-given, most_under))
-        return Filled(np.copysign(balanced(sizes, given > 0.0), given))
+        return Filled(boxed(beta, *self._exact_bounds))
 
     @cached_property
     def _exact_bounds(self) -> tuple[np.ndarray, np.ndarray]:
