@@ -69,7 +69,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	touch $@ $(VENV)/.demo
 
 .venv-oldest/.dev: pyproject.toml
-	$(PYTHON) -m venv .venv-oldest
+	$(PYTHON) -m venv --clear .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check uv
 	.venv-oldest/bin/python -m uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct -e ".[test,cli,plot,parquet]"
 	touch $@

@@ -17,9 +17,11 @@ solvers need vectors of the length of the data only, and no kernel row twice.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
+from softmargin.core.kinds import BOX
 from softmargin.core.result import Solution
 from softmargin.core.stopping import NEGLIGIBLE, Measure
 from softmargin.core.threads import Workers
@@ -45,6 +47,7 @@ class BoxQP:
     loss: RowLoss
     workers: Workers
     is_convex: bool = True
+    serves: ClassVar[tuple[str, ...]] = (BOX,)
 
     @property
     def p(self) -> np.ndarray:

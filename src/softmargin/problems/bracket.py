@@ -9,7 +9,7 @@ import numpy as np
 from softmargin.core.result import Certificate
 from softmargin.core.stopping import NEGLIGIBLE
 from softmargin.data.precise import Outputs, sharper_outputs
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.linalg.rounding import SLACK, TINY, UNIT, above, below, gamma, two_sum
 from softmargin.problems.breakpoints import row_blocks
 
@@ -103,18 +103,20 @@ def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
 
 def _slack(at: Outputs, side: Side) -> tuple[np.ndarray, np.ndarray]:
     """z (t - f - shift) for the outputs f + low, and a bound of its error."""
-    target = side.z if side.target is None else side.target
     s, s_low = two_sum(at.f, side.shift)
-    d, d_low = two_sum(target, -s)
+    d, d_low = two_sum(side.z if side.target is None else side.target, -s)
     s_low += at.low
-    rest = d_low + (side.target_low - s_low)
-    slack = side.z * (d + rest)
-    sizes = np.abs(d_low) + np.abs(s_low) + np.abs(side.target_low)
+    sizes = np.abs(d_low) + np.abs(s_low)
+    d_low -= s_low
+    if side.target is not None:
+        sizes += np.abs(side.target_low)
+        d_low += side.target_low
+    slack = side.z * (d + d_low)
     return slack, (at.error + 2.0 * UNIT * np.abs(slack) + 8.0 * UNIT * sizes) * SLACK
 
 
 def sharper_losses(
-    rows: Rows, w: np.ndarray, lengths: np.ndarray, sides: list[Side], found: Outputs, near: np.ndarray
+    rows: Products, w: np.ndarray, lengths: np.ndarray, sides: list[Side], found: Outputs, near: np.ndarray
 ) -> Bound:
     """The losses of a linear model once more, with more digits for the rows that matter."""
     index = np.flatnonzero(near)

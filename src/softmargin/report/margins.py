@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.stopping import AT_BOUND
 from softmargin.report.drawing import axes, whole_numbers
 
-# A dual variable this close to its upper bound, as a share of it, counts as lying on it.
-AT_BOUND = 1e-9
 # The objective may differ from that of the certificate by this share, or by `tol` if that is more: the certificate is
 # computed in another order and includes a charge for rounding.
 SLACK = 1e-5

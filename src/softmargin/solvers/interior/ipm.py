@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import BOX
 from softmargin.core.result import DualStart, Solution
 from softmargin.core.stopping import NEGLIGIBLE, RULES, Measure
 from softmargin.linalg.pivoted_cholesky import LowRank, pivoted_cholesky
@@ -83,7 +84,7 @@ class IPM:
 
     max_rank: int = _MAX_RANK
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = BoxQP
+    needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import BOX
 from softmargin.core.result import Solution
 from softmargin.core.stopping import Measure
 from softmargin.problems.box_qp import BoxQP
@@ -43,7 +44,7 @@ class BlockSMO:
     size: int = 1024
     accuracy: float = 0.1
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = BoxQP
+    needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:
