@@ -17,10 +17,14 @@ from softmargin import (
     SKOPS_TRUSTED_TYPES,
     SMO,
     SVC,
+    SVR,
     ActiveSet,
     BlockSMO,
     ConvergenceWarning,
+    LinearOneClassSVM,
     LinearSVC,
+    LinearSVR,
+    OneClassSVM,
     OrdinalSVC,
     Pegasos,
     RankSVM,
@@ -34,6 +38,13 @@ MODELS = [
     SVC(kernel="precomputed"),
     *(RankSVM(solver=solver) for solver in ("auto", CPA())),
     *(OrdinalSVC(thresholds=kind) for kind in ("fitted", "immediate", "all")),
+    *(LinearSVR(solver=solver, epsilon=0.1) for solver in ("auto", CPA())),
+    *(SVR(solver=solver) for solver in ("auto", SMO(), ActiveSet(start="cold"))),
+    SVR(kernel="linear", solver=IPM()),
+    SVR(kernel="precomputed"),
+    *(LinearOneClassSVM(nu=0.2, solver=solver) for solver in ("auto", OCAS(mixing=0.2))),
+    *(OneClassSVM(nu=0.2, solver=solver) for solver in ("auto", "active_set", BlockSMO(size=16))),
+    OneClassSVM(kernel="precomputed"),
 ]
 
 
@@ -62,8 +73,9 @@ def records(model):
 def assert_same(found, model, X):
     assert type(found) is type(model)
     assert found.get_params() == model.get_params()
-    np.testing.assert_array_equal(found.predict(X), model.predict(X))
-    np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
+    for name in ("predict", "decision_function", "score_samples"):
+        if hasattr(model, name):
+            np.testing.assert_array_equal(getattr(found, name)(X), getattr(model, name)(X))
     for name in ("status_", "certificate_", "certificates_", "seconds_"):
         assert getattr(found, name) == getattr(model, name)
     assert records(found) == records(model)
@@ -82,7 +94,7 @@ def test_a_fitted_model_comes_back(make_noisy, model, n_classes, params):
 
 
 @pytest.mark.parametrize("through", [through_skops, through_pickle])
-@pytest.mark.parametrize("model", [LinearSVC(), RankSVM(), OrdinalSVC(thresholds="all")], ids=str)
+@pytest.mark.parametrize("model", [LinearSVC(), RankSVM(), OrdinalSVC(thresholds="all"), LinearSVR()], ids=str)
 def test_a_fit_goes_on_exactly_where_it_stopped(make_noisy, model, through):
     X, y = make_noisy(n_classes=2)
     stopped, _ = fitted(model, X, y, max_iter=3, tol=1e-6)
@@ -93,6 +105,17 @@ def test_a_fit_goes_on_exactly_where_it_stopped(make_noisy, model, through):
 
 
 @pytest.mark.parametrize("through", [through_skops, through_pickle])
+@pytest.mark.parametrize("model", [SVC(), SVR(), OneClassSVM()], ids=str)
+def test_a_kernel_fit_goes_on_from_where_it_stopped(make_noisy, model, through):
+    X, y = make_noisy(n_classes=2)
+    stopped, _ = fitted(model, X, y, max_iter=20, tol=1e-6, solver="smo", warm_start=True)
+    whole, _ = fitted(model, X, y, tol=1e-6)
+    resumed = through(stopped).set_params(max_iter=None).fit(X, y)
+    assert resumed.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-5)
+    assert np.all(np.ravel(resumed.n_iter_) >= np.ravel(stopped.n_iter_))
+
+
+@pytest.mark.parametrize("through", [through_skops, through_pickle])
 def test_learning_goes_on(make_noisy, through):
     X, y = make_noisy()
     model = through(SVC(solver="active_set").fit(X[:150], y[:150])).partial_fit(X[150:], y[150:])
@@ -100,9 +123,21 @@ def test_learning_goes_on(make_noisy, through):
     np.testing.assert_array_equal(model.row_ids_, np.arange(len(y)))
 
 
-def test_an_imported_model_has_no_status_and_comes_back_as_well(binary, tmp_path):
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [
+        (LinearSVC(), "liblinear"),
+        (LinearSVR(), "liblinear"),
+        (LinearOneClassSVM(), "liblinear"),
+        (SVC(), "libsvm"),
+        (SVR(), "libsvm"),
+        (OneClassSVM(), "libsvm"),
+    ],
+    ids=str,
+)
+def test_an_imported_model_has_no_status_and_comes_back_as_well(binary, tmp_path, model, form):
     X, y = binary
-    LinearSVC().fit(X, y).save(tmp_path / "model", format="liblinear")
+    model.fit(X, y).save(tmp_path / "model", format=form)
     imported = load(tmp_path / "model")
     found = through_skops(imported)
     np.testing.assert_array_equal(found.predict(X), imported.predict(X))
@@ -115,6 +150,12 @@ def test_the_trusted_types_are_there_and_no_others():
         module, _, kind = name.rpartition(".")
         assert getattr(import_module(module), kind).__module__ == module
     assert len(SKOPS_TRUSTED_TYPES) == len(set(SKOPS_TRUSTED_TYPES))
+
+
+def test_every_estimator_and_solver_is_trusted():
+    names = {name.rpartition(".")[2] for name in SKOPS_TRUSTED_TYPES}
+    kinds = {type(model).__name__ for model in MODELS}
+    assert {"SVR", "LinearSVR", "OneClassSVM", "LinearOneClassSVM"} <= kinds <= names
 
 
 def test_skops_loads_nothing_of_ours_that_is_not_trusted(binary):
