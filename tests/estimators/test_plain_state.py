@@ -7,7 +7,10 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+import sklearn
 import skops.io
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from softmargin import (
     CPA,
@@ -121,6 +124,21 @@ def test_learning_goes_on(make_noisy, through):
     model = through(SVC(solver="active_set").fit(X[:150], y[:150])).partial_fit(X[150:], y[150:])
     assert model.certificate_.relative_gap <= 1e-3
     np.testing.assert_array_equal(model.row_ids_, np.arange(len(y)))
+
+
+@pytest.mark.parametrize("through", [through_pickle, copy.deepcopy])
+@pytest.mark.parametrize("model", [LinearSVR(), SVR(), LinearOneClassSVM(), OneClassSVM()], ids=str)
+def test_weights_are_routed_to_a_model_that_asked_for_them(make_noisy, model, through):
+    """skops 0.16 stores no metadata requests, not of scikit-learn's own estimators either."""
+    X, y = make_noisy(n=80)
+    weights = np.linspace(0.1, 2.0, len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = through(copy.deepcopy(model).set_fit_request(sample_weight=True).fit(X, y))
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        routed = make_pipeline(scaler, asked).fit(X, y, sample_weight=weights)
+    direct = copy.deepcopy(model).fit(StandardScaler().fit_transform(X), y, weights)
+    np.testing.assert_array_equal(routed.predict(X), direct.predict(StandardScaler().fit_transform(X)))
+    assert routed[-1].certificate_.primal == direct.certificate_.primal
 
 
 @pytest.mark.parametrize(
