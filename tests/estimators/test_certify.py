@@ -102,7 +102,7 @@ class TestRefusals:
 
     def test_the_crammer_singer_form(self, three_classes):
         X, y = three_classes
-        model = SklearnLinearSVC(loss="hinge", multi_class="crammer_singer").fit(X, y)
+        model = liblinear(multi_class="crammer_singer").fit(X, y)
         with pytest.raises(SoftmarginError, match="multi_class='crammer_singer'"):
             certify(model, X, y)
 

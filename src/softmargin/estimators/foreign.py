@@ -1,9 +1,11 @@
 """Fitted models of scikit-learn, and of libraries that derive from it, as models of ours: so they can be judged."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin.core.errors import SoftmarginError
@@ -51,6 +53,7 @@ def _linear_svc(estimator: Any) -> LinearSVC:
     model = LinearSVC(estimator.C, class_weight=estimator.class_weight, **_intercept(estimator))
     model.coef_, model.intercept_ = estimator.coef_, estimator.intercept_
     model._rest_unweighted = True
+    model._balance_counts_rows = "sample_weight" not in signature(compute_class_weight).parameters
     return model
 
 

@@ -12,7 +12,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Result
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Workers, one_blas_thread, thread_count
-from softmargin.data.convert import as_rows
+from softmargin.data.convert import as_rows, is_storage
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Estimator
@@ -74,6 +74,8 @@ class KernelEstimator(Estimator):
 
     def _validated(self, X: Any, **options: Any) -> Any:
         """X (and y, if it is among the options), checked; a kernel matrix is dense."""
+        if is_storage(X):
+            X = as_rows(X).native()
         accept_sparse = False if self._is_precomputed else "csr"
         return validate_data(self, X, accept_sparse=accept_sparse, accept_large_sparse=True, dtype="numeric", **options)
 

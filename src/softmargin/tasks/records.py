@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from softmargin.core.kinds import BOX, PLANES, SINGLE_ROWS
 from softmargin.tasks.layouts import (
     KERNEL_CLASSIFIER,
     KERNEL_SCORE,
@@ -19,7 +20,7 @@ from softmargin.tasks.layouts import (
     Layout,
 )
 from softmargin.tasks.lazy import Lazy
-from softmargin.tasks.solvers import BOX, PLANES, SINGLE_ROWS, SOLVERS, words_for
+from softmargin.tasks.solvers import SOLVERS, words_for
 
 _STORED = "softmargin.estimators.stored"
 _OWN_FORMAT = {"softmargin": Lazy("softmargin.io.model_file:write_model")}
@@ -39,7 +40,7 @@ class Task:
     word : what `--task` calls it on the command line
     has_kernel : whether `--kernel` leads to it, or the absence of it
     target : what it learns: "classes", "queries" (an order within them), "numbers", or "nothing" but the rows
-    needs : what solvers may need of its problems (`tasks.solvers`)
+    needs : what solvers may need of its problems (`core.kinds`)
     options : parameters that the command line offers for some tasks only
     layout : what its model file holds
     states : the training states that its model file may hold

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import BOX
 from softmargin.core.result import DualStart, Solution
 from softmargin.core.stopping import NEGLIGIBLE, RULES, Measure
 from softmargin.linalg.pivoted_cholesky import LowRank, pivoted_cholesky
@@ -83,7 +84,7 @@ class IPM:
 
     max_rank: int = _MAX_RANK
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = BoxQP
+    needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:
@@ -219,7 +220,7 @@ def _measured(problem: BoxQP, qp: LowRankQP, beta: np.ndarray, b: float) -> Cand
     else:
         f = qp.times(qp.t_times(np.append(beta, np.zeros(beta.size))))[: beta.size]
     measure = problem.measure(beta, f)
-    primal = problem.primal(beta, f, b)
+    primal = problem.values(beta, f, b)[0]
     if primal <= measure.primal:
         return Candidate(beta, f, b, replace(measure, primal=primal))
     return Candidate(beta, f, problem.solution(beta, f).b, measure)
