@@ -102,9 +102,9 @@ class ConvergenceDisplay:
             values.set_ylabel("objective")
             gaps.set_ylabel("relative duality gap")
         if len(drawn) <= NAMED_VALUES:
-            values.legend(frameon=False)
+            values.legend(loc="best", frameon=False)  # asked for, so that matplotlib does not warn if it takes long
         many = len(drawn) > NAMED_VALUES
-        gaps.legend(frameon=many, fontsize="small" if many else None)
+        gaps.legend(loc="best", frameon=many, fontsize="small" if many else None)
         for axis in pair:
             axis.grid(True, alpha=0.3)
 

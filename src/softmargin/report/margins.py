@@ -111,7 +111,8 @@ class MarginDisplay:
         whole_numbers(ax.yaxis)
         ax.grid(True, axis="y", alpha=0.3)
         ax.set_axisbelow(True)
-        ax.legend(frameon=False, reverse=True)  # as they lie: the top first
+        # "best" is matplotlib's default, but it warns if that was not asked for and takes more than a second.
+        ax.legend(loc="best", frameon=False, reverse=True)  # as they lie: the top first
         self.figure_, self.ax_ = figure, ax
         return self
 
