@@ -3,8 +3,8 @@
 Each kind says which rows take part, with which weights (all of them positive), and what they lose (`RowLoss`).
 """
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -38,17 +38,63 @@ class KernelTarget(Protocol):
         ...
 
 
+class ChangingTarget(KernelTarget, Protocol):
+    """A target whose rows may come and go. Places are positions in `index`."""
+
+    def numbered(self, index: np.ndarray) -> Self:
+        """The same rows under other numbers."""
+        ...
+
+    def without_weight(self, places: np.ndarray) -> Self:
+        """The rows in these places are still there, but have the weight zero."""
+        ...
+
+    def take(self, places: np.ndarray) -> Self:
+        """Only the rows in these places, in this order."""
+        ...
+
+    def followed_by(self, more: Self) -> Self:
+        """The rows of another target behind those of this one."""
+        ...
+
+
 @dataclass(frozen=True)
-class Pair:
+class _RowArrays:
+    """Fields of which those that are arrays have an entry for each row."""
+
+    index: np.ndarray
+
+    def numbered(self, index: np.ndarray) -> Self:
+        return replace(self, index=index)
+
+    def take(self, places: np.ndarray) -> Self:
+        return replace(self, **{name: array[places] for name, array in self._arrays().items()})
+
+    def followed_by(self, more: Self) -> Self:
+        behind = more._arrays()
+        return replace(self, **{name: np.append(array, behind[name]) for name, array in self._arrays().items()})
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+
+def _with_zeros(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
+    weights = weights.copy()
+    weights[places] = 0.0
+    return weights
+
+
+@dataclass(frozen=True)
+class Pair(_RowArrays):
     """Two classes: the rows of both, and their signed weights.
 
     A positive score votes for `second` if there are two classes, otherwise for `first`.
     """
 
+    signed_weights: np.ndarray
     first: int
     second: int
-    index: np.ndarray
-    signed_weights: np.ndarray
 
     @property
     def weights(self) -> np.ndarray:
@@ -60,6 +106,9 @@ class Pair:
 
     def loss(self, C: float) -> RowLoss:
         return RowLoss.classification(self.signed_weights, C)
+
+    def without_weight(self, places: np.ndarray) -> "Pair":
+        return replace(self, signed_weights=_with_zeros(self.signed_weights, places))
 
     def answer(self) -> Result | None:
         """Where only one class has rows of positive weight: always that class."""
@@ -74,10 +123,9 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(_RowArrays):
     """Numbers y, to be met up to epsilon."""
 
-    index: np.ndarray
     y: np.ndarray
     weights: np.ndarray
     epsilon: float
@@ -88,6 +136,9 @@ class Numbers:
 
     def loss(self, C: float) -> RowLoss:
         return RowLoss.regression(self.y, self.weights, C, self.epsilon)
+
+    def without_weight(self, places: np.ndarray) -> "Numbers":
+        return replace(self, weights=_with_zeros(self.weights, places))
 
     def answer(self) -> None:
         return None
@@ -119,12 +170,12 @@ def pairs_of(codes: np.ndarray, n_classes: int, weights: np.ndarray) -> list[Pai
     """
     if n_classes == 2:
         index = np.flatnonzero(weights > 0)
-        return [Pair(0, 1, index, np.where(codes[index] == 1, weights[index], -weights[index]))]
+        return [Pair(index, np.where(codes[index] == 1, weights[index], -weights[index]), 0, 1)]
     rows_of = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(n_classes)]
     pairs = []
     for first in range(n_classes):
         for second in range(first + 1, n_classes):
             index = np.concatenate([rows_of[first], rows_of[second]])
             signs = np.repeat([1.0, -1.0], [rows_of[first].size, rows_of[second].size])
-            pairs.append(Pair(first, second, index, signs * weights[index]))
+            pairs.append(Pair(index, signs * weights[index], first, second))
     return pairs
