@@ -8,10 +8,14 @@ TEST_CACHE := $(CURDIR)/build/numba-cache$(VENV)
 # As many processes as there are cores share the tests.
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test test-exact test-oldest fuzz setup fmt lint bench-smoke docs clean
+.PHONY: demo pictures test test-exact test-oldest fuzz setup fmt lint bench-smoke docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
+
+# The pictures of README and docs, drawn anew by the examples.
+pictures: $(VENV)/.demo
+	for example in demo regression novelty; do $(BIN)/python examples/$$example.py docs/pictures || exit 1; done
 
 test: $(VENV)/.dev
 	rm -rf $(TEST_CACHE)

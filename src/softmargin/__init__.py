@@ -35,7 +35,9 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.io.svmlight import load_svmlight as load_svmlight
     from softmargin.report.convergence import ConvergenceDisplay as ConvergenceDisplay
     from softmargin.report.margins import MarginDisplay as MarginDisplay
+    from softmargin.report.novelty import NoveltyDisplay as NoveltyDisplay
     from softmargin.report.ranking import RankingDisplay as RankingDisplay
+    from softmargin.report.residuals import ResidualDisplay as ResidualDisplay
     from softmargin.solvers.active_set.active_set import ActiveSet as ActiveSet
     from softmargin.solvers.cutting_plane.cpa import CPA as CPA
     from softmargin.solvers.cutting_plane.ocas import OCAS as OCAS
@@ -57,6 +59,8 @@ _HOME = {
     "ConvergenceDisplay": "softmargin.report.convergence",
     "MarginDisplay": "softmargin.report.margins",
     "RankingDisplay": "softmargin.report.ranking",
+    "ResidualDisplay": "softmargin.report.residuals",
+    "NoveltyDisplay": "softmargin.report.novelty",
     "Certificate": "softmargin.core.result",
     "Status": "softmargin.core.status",
     "SoftmarginError": "softmargin.core.errors",
@@ -76,6 +80,8 @@ __all__ = [
     "ConvergenceDisplay",
     "MarginDisplay",
     "RankingDisplay",
+    "ResidualDisplay",
+    "NoveltyDisplay",
     "Certificate",
     "Status",
     "SoftmarginError",

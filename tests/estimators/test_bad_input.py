@@ -37,8 +37,14 @@ def with_value(value):
         ({"solver": 3}, r"solver=3 is neither a name .* nor a solver object"),
         ({"solver": OCAS}, r"is neither a name .* nor a solver object"),
         ({"solver": None}, r"solver=None is neither a name"),
-        ({"solver": BlockSMO()}, r"solver=BlockSMO\(.*\) solves the dual problem of a kernel machine, for SVC, SVR and OneClassSVM; .* use"),
-        ({"solver": SMO()}, "for SVC, SVR and OneClassSVM; it cannot solve the problem of this estimator: use 'auto', 'ocas'"),
+        (
+            {"solver": BlockSMO()},
+            r"solver=BlockSMO\(.*\) solves the dual problem of a kernel machine, for SVC, SVR and OneClassSVM; .* use",
+        ),
+        (
+            {"solver": SMO()},
+            "for SVC, SVR and OneClassSVM; it cannot solve the problem of this estimator: use 'auto', 'ocas'",
+        ),
         ({"solver": ActiveSet()}, "for SVC, SVR and OneClassSVM; it cannot solve the problem of this estimator"),
         ({"solver": IPM()}, "for SVC, SVR and OneClassSVM; it cannot solve the problem of this estimator"),
         ({"solver": OCAS(stopping="soon")}, r"unknown stop rule 'soon'.*relative_gap"),

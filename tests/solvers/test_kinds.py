@@ -37,7 +37,7 @@ def test_a_solver_runs_on_its_kind_and_is_refused_for_others(entry, problem):
     if entry.needs in problem.serves:
         solver.init(problem)
         return
-    with pytest.raises(SoftmarginError, match=f"and {type(problem).__name__} is no such problem: choose a solver for"):
+    with pytest.raises(SoftmarginError, match=f"and {type(problem).__name__} is no such problem. Use "):
         run(solver, problem, Stop(), lambda solution: None)
 
 

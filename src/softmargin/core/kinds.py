@@ -12,3 +12,8 @@ WHAT_IT_DOES = {
     SINGLE_ROWS: "visits the rows of a linear problem one at a time",
     BOX: "solves the dual problem of a kernel machine",
 }
+SUCH_AS = {
+    PLANES: "OCAS or CPA",
+    SINGLE_ROWS: "SGD or Pegasos",
+    BOX: "BlockSMO, SMO, ActiveSet or IPM",
+}

@@ -14,6 +14,7 @@ from softmargin.linalg.rounding import PAIR_UNIT, SLACK, TINY, UNIT, gamma, norm
 
 # Integers from here on are not all float64 numbers.
 _LARGEST_INTEGER = 2**53
+_NO_DIGITS = np.empty(0)
 
 
 class Outputs(NamedTuple):
@@ -33,6 +34,11 @@ class Outputs(NamedTuple):
         better = by.error < error[index]
         f[index[better]], low[index[better]], error[index[better]] = by.take(better)
         return Outputs(f, low, error)
+
+
+def digits(low: np.ndarray | float) -> np.ndarray:
+    """Low digits as compiled code takes them: an empty array stands for zeros."""
+    return low if isinstance(low, np.ndarray) else _NO_DIGITS
 
 
 def longest_row(rows: Products) -> int:

@@ -152,13 +152,17 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
             bridge.close(final)
         if cancel.is_set:
             raise KeyboardInterrupt
-        for note in work.remarks(results):
+        for note in [*work.remarks(results), *self._remarks()]:
             warnings.warn(note, UserWarning, stacklevel=FRAMES_TO_CALLER + 2)
         warn_unless_done(self, work.stop, FRAMES_TO_CALLER + 2)
 
     def _rows(self, X: Any, workers: Workers) -> Any:
         """The rows of X, as the problems of this estimator need them."""
         return as_rows(X, workers)
+
+    def _remarks(self) -> Sequence[str]:
+        """What the user should be told about the fitted model, as warnings."""
+        return ()
 
     def _set(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():

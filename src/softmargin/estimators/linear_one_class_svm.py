@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import OutlierMixin
 from sklearn.utils.validation import validate_data
 
 from softmargin.core.result import Solution, WeightStart
@@ -14,14 +13,15 @@ from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
 from softmargin.estimators.linear_work import plane_solver
-from softmargin.estimators.scoring import INSIDE_OR_OUTSIDE, finite_scores, labels_from_scores, linear_scores
+from softmargin.estimators.novelty import NoveltyMixin
+from softmargin.estimators.scoring import finite_scores, inside_or_outside, linear_scores
 from softmargin.estimators.settings import LinearSetting
 from softmargin.problems.hinge_targets import OneClass
 from softmargin.problems.intercepts import Free
 from softmargin.solvers.base import Solver
 
 
-class LinearOneClassSVM(OutlierMixin, LinearEstimator):
+class LinearOneClassSVM(NoveltyMixin, LinearEstimator):
     """Novelty detection by a plane between the rows and the origin, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + sum_i s_i max(0, offset - w.x_i) - offset * nu * sum_i s_i`` over w and the offset: the
@@ -143,7 +143,7 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
             titles=["LinearOneClassSVM"],
             known={},
             found=_attributes,
-            stored=lambda rows: [Solution(self.coef_[0], float(self.intercept_[0]), self.dual_)],
+            stored=lambda rows: [_solution(self, rows)],
         )
 
     @property
@@ -163,7 +163,7 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """1 for rows that are like the training rows, -1 for outliers."""
-        return labels_from_scores(self.decision_function(X), INSIDE_OR_OUTSIDE)
+        return inside_or_outside(self.decision_function(X))
 
     def _model_starts(self, job: Job, work: Work, rows: Products) -> list[WeightStart] | None:
         return [WeightStart(self.coef_[0])] if self.coef_.shape == (1, rows.n_cols) else None
@@ -172,3 +172,8 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
 def _attributes(rows: Products, solutions: list[Solution]) -> dict[str, np.ndarray]:
     [solution] = solutions
     return {"coef_": solution.w[None, :], "intercept_": np.array([solution.b]), "dual_": solution.alpha}
+
+
+def _solution(model: LinearOneClassSVM, rows: Products) -> Solution:
+    """The inverse of `_attributes`; models of other programs have no dual vectors."""
+    return Solution(model.coef_[0], float(model.intercept_[0]), getattr(model, "dual_", np.zeros(rows.n_rows)))

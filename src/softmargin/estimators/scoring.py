@@ -8,7 +8,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.data.convert import as_products, as_rows
 from softmargin.data.rows import has_row_access
 
-# What one-class models predict: outliers first, as labels_from_scores expects of two classes.
+# What one-class models predict.
 INSIDE_OR_OUTSIDE = np.array([-1, 1])
 
 
@@ -41,3 +41,11 @@ def labels_from_scores(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
     if scores.ndim == 1:
         return classes[(scores > 0).astype(np.intp)]
     return classes[scores.argmax(axis=1)]
+
+
+def inside_or_outside(scores: np.ndarray) -> np.ndarray:
+    """What a one-class model says of scores from which its offset is taken off: 1 inside, -1 for outliers.
+
+    Rows on the boundary are inside: they cost nothing. So are all rows of a model without weights.
+    """
+    return INSIDE_OR_OUTSIDE[(scores >= 0.0).astype(np.intp)]

@@ -205,8 +205,8 @@ class _StoredPlanes(ABC):
 
     @classmethod
     def of(cls, planes: Planes) -> "_StoredPlanes":
-        parts: dict[str, Any] = planes.parts()._asdict()
-        return cls(**parts, **cls._arrays(planes.witnesses))
+        parts: dict[str, Any] = {**planes.parts()._asdict(), **cls._arrays(planes.witnesses)}
+        return cls(**parts)
 
     @staticmethod
     @abstractmethod

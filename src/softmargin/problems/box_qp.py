@@ -17,6 +17,7 @@ solvers need vectors of the length of the data only, and no kernel row twice.
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +32,9 @@ from softmargin.problems.row_loss import RowLoss
 # Where the optimum can be zero whatever the data (one class), gaps are relative to at least this share of the
 # objective at the start.
 _FLOOR_SHARE = 1e-6
+# Rows on all sides of the origin cancel each other in the objective at the start, and rounding is left of it. It counts
+# as at least this share of what it would be if they did not.
+_CANCELLED_SHARE = 1e-3
 # When the start looks for rows that lie outside, one row in _SAMPLE_SHARE stands for all others, but no more
 # than _SAMPLE_ROWS of them: their kernel rows are what the search costs.
 _SAMPLE_SHARE, _SAMPLE_ROWS = 32, 64
@@ -81,7 +85,9 @@ class BoxQP:
         if self.loss.is_nonnegative:
             return self.loss.scale_without_model()
         beta, f = self.start
-        return _FLOOR_SHARE / NEGLIGIBLE * 0.5 * float(beta @ f)
+        largest = self.total * float(beta @ np.abs(self.K.diag()))
+        size = max(float(beta @ f), _CANCELLED_SHARE * largest)
+        return _FLOOR_SHARE / NEGLIGIBLE * 0.5 * (size or 1.0)
 
     @cached_property
     def unit(self) -> float:
@@ -126,10 +132,9 @@ class BoxQP:
 
     def extremes(self, beta: np.ndarray, f: np.ndarray) -> tuple[float, float]:
         """(m, M): the largest wish to rise over rows with beta < hi, and the least to fall over rows with beta > lo."""
-        rise, fall = self.wishes(beta, f)
-        highest = np.where(beta < self.hi, rise, -np.inf).max(initial=-np.inf)
-        lowest = np.where(beta > self.lo, fall, np.inf).min(initial=np.inf)
-        return float(highest), float(lowest)
+        from softmargin.problems import _box
+
+        return _box.extremes(self.p, self.lo, self.hi, self.epsilon, beta, f)
 
     def is_free(self, beta: np.ndarray, index: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Which variables are neither at a bound nor at their kink; `beta` are those of `index`."""
@@ -154,25 +159,18 @@ class BoxQP:
         """The size of the terms of the dual value, whose rounding no step can be told from."""
         return max(abs(float(self.p @ beta)), 0.5 * float(beta @ f))
 
-    def primal(self, beta: np.ndarray, f: np.ndarray, b: float) -> float:
-        rest = self.p - f
-        rest -= b
-        if self.epsilon:
-            costs = np.maximum(self.hi * (rest - self.epsilon), self.lo * (rest + self.epsilon))
-            loss = float(np.maximum(costs, 0.0).sum())
-        else:
-            loss = float(np.maximum(self.hi * rest, self.lo * rest).sum())
-        return 0.5 * float(beta @ f) + loss + b * self.total
+    def values(self, beta: np.ndarray, f: np.ndarray, b: float) -> tuple[float, float]:
+        """The primal value with this intercept, and the dual value."""
+        from softmargin.problems import _box
+
+        linear, curvature, size, loss = _box.sums(self.p, self.lo, self.hi, self.epsilon, beta, f, b)
+        return 0.5 * curvature + loss + b * self.total, linear - self.epsilon * size - 0.5 * curvature
 
     def measure(self, beta: np.ndarray, f: np.ndarray) -> Measure:
         """Primal and dual value, and by how much the optimality conditions are violated."""
         highest, lowest = self.extremes(beta, f)
-        return Measure(
-            primal=self.primal(beta, f, _middle(highest, lowest)),
-            dual=self.dual(beta, f) if self.is_convex else np.nan,
-            scale=self.scale,
-            kkt=max(0.0, highest - lowest),
-        )
+        primal, dual = self.values(beta, f, _middle(highest, lowest))
+        return Measure(primal, dual if self.is_convex else np.nan, self.scale, kkt=max(0.0, highest - lowest))
 
     def solution(self, beta: np.ndarray, f: np.ndarray) -> Solution:
         """The candidate for the judge."""
@@ -181,6 +179,6 @@ class BoxQP:
 
 def _middle(highest: float, lowest: float) -> float:
     """The intercept between two wishes; one that is not there does not count."""
-    if np.isfinite(highest) and np.isfinite(lowest):
+    if isfinite(highest) and isfinite(lowest):
         return 0.5 * (highest + lowest)
-    return highest if np.isfinite(highest) else lowest if np.isfinite(lowest) else 0.0
+    return highest if isfinite(highest) else lowest if isfinite(lowest) else 0.0

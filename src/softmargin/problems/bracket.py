@@ -8,10 +8,9 @@ import numpy as np
 
 from softmargin.core.result import Certificate
 from softmargin.core.stopping import NEGLIGIBLE
-from softmargin.data.precise import Outputs, sharper_outputs
+from softmargin.data.precise import Outputs, digits, sharper_outputs
 from softmargin.data.rows import Products
-from softmargin.linalg.rounding import SLACK, TINY, UNIT, above, below, gamma, two_sum
-from softmargin.problems.breakpoints import row_blocks
+from softmargin.linalg.rounding import SLACK, TINY, above, below, gamma
 
 # Rounding may take this share of the gap, or of what `tol` allows, before values are evaluated again with more digits.
 SHARE = 0.1
@@ -36,7 +35,8 @@ class Bound(NamedTuple):
 class Side:
     """Losses upper_i max(0, z_i (t_i - f_i - shift)) of some rows, which are an index, a mask or a slice; z_i = +-1.
 
-    The targets are t_i = target_i + target_low_i, numbers with twice the digits; without them t_i = z_i.
+    The targets are t_i = target_i + target_low_i, numbers with twice the digits; without them t_i = z_i. Low
+    digits that are no array are zero.
     """
 
     rows: Any
@@ -45,12 +45,6 @@ class Side:
     upper: np.ndarray
     target: np.ndarray | None = None
     target_low: np.ndarray | float = 0.0
-
-    def part(self, lo: int, hi: int) -> "Side":
-        """The rows from lo to hi of it."""
-        target = None if self.target is None else self.target[lo:hi]
-        low = self.target_low[lo:hi] if isinstance(self.target_low, np.ndarray) else self.target_low
-        return Side(slice(lo, hi), self.z[lo:hi], self.shift, self.upper[lo:hi], target, low)
 
 
 def certificate(primal: Bound, dual: Bound, scale: float, violation: float, lowest: float = 0.0) -> Certificate:
@@ -84,35 +78,21 @@ def dual_below(linear: float, length: float, extra: float = 0.0) -> float:
 
 def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
     """The sum of the losses, and which rows have one or are so near to their margin that they may have."""
+    from softmargin.problems import _judge
+
     value = bound = 0.0
-    near = np.zeros(found.f.size, dtype=bool)
+    near = np.zeros(found.f.size, dtype=np.bool_)
+    low = digits(found.low)
     for side in sides:
-        every = np.arange(found.f.size)[side.rows]
-        for lo, hi in row_blocks(every.size):
-            rows, part = every[lo:hi], side.part(lo, hi)
-            slack, error = _slack(found.take(rows), part)
-            upper = part.upper
-            most = np.where(upper > 0.0, slack + error, 0.0)
-            near[rows] |= ~(most <= 0.0)
-            value += float(upper @ np.maximum(slack, 0.0))
-            largest = np.maximum(most, 0.0)
-            bound += float(upper @ largest) + TINY * (rows.size + float(largest.sum()))
+        rows = np.arange(found.f.size)[side.rows]
+        target = digits(0.0 if side.target is None else side.target)
+        part, most, slacks = _judge.add_losses(
+            rows, found.f, low, found.error, side.shift, side.z, side.upper, target, digits(side.target_low), near
+        )
+        value += part
+        bound += most + TINY * (rows.size + slacks)
     factor = 1.0 + gamma(sum(side.upper.size for side in sides) + 8)
     return Bound(value, above(bound * factor)), near
-
-
-def _slack(at: Outputs, side: Side) -> tuple[np.ndarray, np.ndarray]:
-    """z (t - f - shift) for the outputs f + low, and a bound of its error."""
-    s, s_low = two_sum(at.f, side.shift)
-    d, d_low = two_sum(side.z if side.target is None else side.target, -s)
-    s_low += at.low
-    sizes = np.abs(d_low) + np.abs(s_low)
-    d_low -= s_low
-    if side.target is not None:
-        sizes += np.abs(side.target_low)
-        d_low += side.target_low
-    slack = side.z * (d + d_low)
-    return slack, (at.error + 2.0 * UNIT * np.abs(slack) + 8.0 * UNIT * sizes) * SLACK
 
 
 def sharper_losses(

@@ -45,21 +45,22 @@ def clipped(alpha: np.ndarray, weights: np.ndarray, C: float) -> np.ndarray:
 
 def balanced(alpha: np.ndarray, is_positive: np.ndarray) -> np.ndarray:
     """alpha lowered such that both classes have exactly the same sum."""
-    alpha = alpha.copy()
-    support = np.flatnonzero(alpha)
-    if support.size == 0:
-        return alpha
-    part, positive = alpha[support], is_positive[support]
-    plus, minus = float(part.sum(where=positive)), float(part.sum(where=~positive))
-    least, largest = min(plus, minus), max(plus, minus)
-    if largest - least > _NEARLY_BALANCED * largest:
-        part[positive == (plus > minus)] *= least / largest
-    part = floored(part, last_digit(float(part.max())))
-    # Nearly always once: the sum is rounded only where scaling underflows, so that one class is left with nothing.
-    while excess := fsum(np.where(positive, part, -part).tolist()):
-        take_off(part, abs(excess), positive == (excess > 0.0))
-    alpha[support] = part
+    from softmargin.problems import _feasible
+
+    alpha = np.array(alpha, dtype=np.float64)
+    _feasible.balance(alpha, np.ascontiguousarray(is_positive), _NEARLY_BALANCED)
     return alpha
+
+
+def boxed(given: np.ndarray, most_over: np.ndarray, most_under: np.ndarray) -> np.ndarray:
+    """Signed variables between -most_under and most_over, and balanced; what is not a number becomes zero."""
+    from softmargin.problems import _feasible
+
+    given = np.ascontiguousarray(given, dtype=np.float64)
+    alpha, is_positive = np.empty(given.size), np.empty(given.size, dtype=np.bool_)
+    _feasible.into_box(given, most_over, most_under, alpha, is_positive)
+    _feasible.balance(alpha, is_positive, _NEARLY_BALANCED)
+    return np.copysign(alpha, given, out=alpha)
 
 
 def filled(beta: np.ndarray, weights: np.ndarray, nu: float) -> Filled:
@@ -108,21 +109,10 @@ def floored(x: np.ndarray, unit: float) -> np.ndarray:
 
 
 def take_off(alpha: np.ndarray, excess: float, where: np.ndarray) -> None:
-    """Lower some of the marked alpha, in place, by `excess` altogether.
+    """Lower some of the marked alpha, in place, by `excess` altogether; see `_feasible.take_off`."""
+    from softmargin.problems import _feasible
 
-    Only the smallest that is large enough, if there is one: the largest ones may be at their bounds, and stay there.
-    """
-    rows = np.flatnonzero(where)
-    while excess > 0.0:
-        part = alpha[rows]
-        row = rows[np.argmin(np.where(part >= excess, part, np.inf))]
-        if alpha[row] < excess:
-            row = rows[np.argmax(part)]
-        less = min(float(alpha[row]), excess)
-        if less == 0.0:  # `excess` was rounded up, and nothing is left
-            break
-        alpha[row] -= less
-        excess -= less
+    _feasible.take_off(alpha, excess, where, True)
 
 
 def last_digit(x: float) -> float:

@@ -20,17 +20,17 @@ The sum of beta must be nu sum(s) for one class, in real arithmetic, which float
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import fsum, inf, nan
+from math import inf, isfinite, nan
 from typing import NamedTuple
 
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution
-from softmargin.data.precise import Outputs
+from softmargin.data.precise import Outputs, digits
 from softmargin.kernels.cached import RowStore
 from softmargin.kernels.symmetric import symmetric_product
-from softmargin.linalg.rounding import SLACK, TINY, UNIT, above, below, gamma, two_product, two_sum
+from softmargin.linalg.rounding import PAIR_UNIT, SLACK, TINY, UNIT, above, below, gamma, two_sum
 from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.bracket import Bound, Side, certificate, is_coarse, losses
 from softmargin.problems.certificate import AT_BOUND
@@ -139,18 +139,15 @@ class KernelJudge:
 
     def _linear(self, beta: np.ndarray) -> Bound:
         """t'beta - epsilon sum |beta|, and a lower bound of it."""
-        support = np.flatnonzero(beta)
-        part, target = beta[support], self.loss.target[support]
-        if self.loss.signs is not None:
-            value = fsum(np.abs(part).tolist())
-            return Bound(value, below(value))
-        if not target.any() and not self.loss.epsilon:
+        from softmargin.problems import _judge
+
+        if self.loss.nu:  # all targets are zero
             return Bound(0.0, 0.0)
-        terms = np.concatenate([*two_product(part, target), *two_product(-self.loss.epsilon, np.abs(part))])
-        if not np.isfinite(terms).all():
+        total, rest, sizes, count = _judge.linear(beta, self.loss.target, self.loss.epsilon)
+        if not isfinite(rest):
             return Bound(nan, -inf)
-        value = fsum(terms.tolist())
-        return Bound(value, below(below(value) - 16 * part.size * TINY))
+        charge = (2 * count + 4) * PAIR_UNIT * sizes * (1.0 + gamma(2 * count + 4)) * SLACK + 16 * count * TINY
+        return Bound(total, below(below(total + min(rest, 0.0)) - charge))
 
     def _in_double(self, beta: np.ndarray, found: Outputs, near: np.ndarray) -> Outputs:
         """f once more, in double precision, for the support vectors and the rows that are near."""
@@ -182,18 +179,9 @@ def _violation(loss: RowLoss, beta: np.ndarray, f: np.ndarray) -> float:
 
     It is a computed number, not a bound.
     """
-    lo, hi = loss.lo, loss.hi
-    wish = loss.target - f
-    is_positive, is_negative = beta > AT_BOUND * hi, beta < AT_BOUND * lo
-    may_rise = is_negative | ((hi > 0.0) & (beta < (1.0 - AT_BOUND) * hi))
-    may_fall = is_positive | ((lo < 0.0) & (beta > (1.0 - AT_BOUND) * lo))
-    if not (may_rise.any() and may_fall.any()):
-        return 0.0
-    rise, fall = wish[may_rise], wish[may_fall]
-    if loss.epsilon:
-        rise = rise - np.where(is_negative[may_rise], -loss.epsilon, loss.epsilon)
-        fall = fall - np.where(is_positive[may_fall], loss.epsilon, -loss.epsilon)
-    return max(0.0, float(rise.max() - fall.min()))
+    from softmargin.problems import _judge
+
+    return _judge.violation(beta, f, loss.target, loss.lo, loss.hi, loss.epsilon, AT_BOUND)
 
 
 class Model(NamedTuple):
@@ -206,12 +194,10 @@ class Model(NamedTuple):
 
 def _curvature(beta: np.ndarray, f: Outputs) -> Bound:
     """beta'K beta, and an upper bound of it."""
-    support = np.flatnonzero(beta)
-    part, (values, low, error) = beta[support], f.take(support)
-    products, rest = two_product(part, values)
-    terms = np.concatenate([products, rest, part * low])
-    if not np.isfinite(terms).all():
+    from softmargin.problems import _judge
+
+    total, rest, sizes, charge, count = _judge.curvature(beta, f.f, digits(f.low), f.error)
+    if not isfinite(rest):
         return Bound(nan, inf)
-    value = fsum(terms.tolist())
-    charge = float(np.abs(part) @ (error + UNIT * np.abs(low))) * (1.0 + gamma(part.size + 2))
-    return Bound(value, above(value + (charge + 8 * part.size * TINY) * SLACK))
+    charge = (charge + (2 * count + 4) * PAIR_UNIT * sizes) * (1.0 + gamma(2 * count + 4)) + 16 * count * TINY
+    return Bound(total, above(above(total + max(rest, 0.0)) + charge * SLACK))

@@ -24,7 +24,7 @@ from math import fsum
 import numpy as np
 
 from softmargin.linalg.rounding import product_below
-from softmargin.problems.feasible import Filled, balanced, filled
+from softmargin.problems.feasible import Filled, boxed, filled
 
 # A loss that is a smaller share of what the targets would cost themselves is rounding.
 _ROUNDING = 1e-13
@@ -93,12 +93,10 @@ class RowLoss:
 
         What is not a number becomes zero.
         """
-        given = np.nan_to_num(np.asarray(beta, dtype=np.float64))
         if self.nu:
+            given = np.nan_to_num(np.asarray(beta, dtype=np.float64))
             return filled(np.clip(given, 0.0, self.over), self.over, self.nu)
-        most_over, most_under = self._exact_bounds
-        sizes = np.where(given > 0.0, np.minimum(given, most_over), np.minimum(-given, most_under))
-        return Filled(np.copysign(balanced(sizes, given > 0.0), given))
+        return Filled(boxed(beta, *self._exact_bounds))
 
     @cached_property
     def _exact_bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -107,18 +105,20 @@ class RowLoss:
         return most_over, most_over if self.under is self.over else product_below(self.C, self.under)
 
     def scale_without_model(self) -> float:
-        """The objective at beta = 0 with the best intercept, where losses are not negative."""
+        """A typical size of the objective, where losses are not negative; it is positive unless all weights are zero.
+
+        For classes this is the objective at beta = 0 and b = 0. For numbers it is C sum_i s_i max(|y_i - b|, epsilon)
+        at the best b, which is the objective at beta = 0 if the tube were without width: the objective itself is zero
+        there if all numbers fit into the tube. If all of them are the same and epsilon is zero, their size counts.
+        """
+        weights = self.over + self.under
         if self.signs is not None:
-            return self.C * float((self.over + self.under).sum())  # at b = 0: simple, and of the same size
-        # The derivative with respect to b falls by `over` until t - epsilon, and rises by `under` from t + epsilon on.
-        points = np.concatenate([self.target - self.epsilon, self.target + self.epsilon])
-        order = np.argsort(points, kind="stable")
-        slopes = np.cumsum(np.concatenate([self.over, self.under])[order]) - float(self.over.sum())
-        if not order.size:
+            return self.C * float(weights.sum())
+        if not weights.size:
             return 0.0
-        b = points[order[min(int(np.searchsorted(slopes, 0.0)), order.size - 1)]]
-        short, long = self.target - self.epsilon - b, b - self.target - self.epsilon
-        value = self.C * float(self.over @ np.maximum(short, 0.0) + self.under @ np.maximum(long, 0.0))
-        # Where a constant fits all rows, up to rounding, any positive number does: the size of the targets.
-        size = self.C * float(self.over.sum()) * (float(np.abs(self.target).max()) + self.epsilon)
-        return value if value > _ROUNDING * size else size or self.C * float(self.over.sum())
+        order = np.argsort(self.target, kind="stable")
+        sums = np.cumsum(weights[order])
+        median = self.target[order[np.searchsorted(sums, 0.5 * sums[-1])]]
+        weights = 0.5 * weights  # a row loses on one side only
+        found = self.C * float(weights @ np.maximum(np.abs(self.target - median), self.epsilon))
+        return found or self.C * float(weights @ np.abs(self.target)) or self.C * float(weights.sum())

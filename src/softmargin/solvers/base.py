@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
-from softmargin.core.kinds import WHAT_IT_DOES
+from softmargin.core.kinds import SUCH_AS, WHAT_IT_DOES
 from softmargin.core.result import Certificate, Result, Solution
 from softmargin.core.status import Status
 from softmargin.core.stopping import Measure, Stop
@@ -103,8 +103,8 @@ def check_kind(solver: Any, serves: Sequence[str] | None, what: str) -> None:
     needs = getattr(solver, "needs", None)
     if needs is not None and serves is not None and needs not in serves:
         raise SoftmarginError(
-            f"solver={solver!r} {WHAT_IT_DOES[needs]}, and {what} is no such problem: choose a solver for "
-            f"{' or '.join(serves)}."
+            f"solver={solver!r} {WHAT_IT_DOES[needs]}, and {what} is no such problem. Use "
+            f"{', '.join(SUCH_AS[kind] for kind in serves)}."
         )
 
 

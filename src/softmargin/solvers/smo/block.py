@@ -28,7 +28,8 @@ _INNER_STEPS = 20_000  # pair steps in a block, which take about 50 ms: between 
 # steps times variables, but for _EXACT_STEPS steps at most.
 _EXACT, _EXACT_WORK, _EXACT_STEPS = 1e-12, 1 << 22, 100_000
 # Regression needs many more steps to that end, so it stops earlier. Where that does not suffice a second round follows.
-_NEARLY_EXACT = 1e-4
+# With at most _FEW_ROWS the steps cost less than what surrounds them, and the result depends on no order of the rows.
+_NEARLY_EXACT, _FEW_ROWS = 1e-4, 100
 # A kernel matrix whose diagonal is below this is scaled up for its block, so that _TINY of `_block.py` is small beside
 # it.
 _SMALL_VALUES = 1e-3
@@ -79,7 +80,7 @@ class BlockSMO:
         tol, max_steps = self.accuracy * violation, _INNER_STEPS
         if members.size == problem.p.size:  # the whole problem: to its end, if that is not far
             most = min(_EXACT_STEPS, _EXACT_WORK // members.size)
-            accuracy = _EXACT if problem.kinks is None else _NEARLY_EXACT
+            accuracy = _EXACT if problem.kinks is None or members.size <= _FEW_ROWS else _NEARLY_EXACT
             tol, max_steps = accuracy * violation, max(most, 10 * members.size)
         steps = _block.solve(matrix, block_wish, beta, lo, hi, problem.epsilon, tol, max_steps)
         beta /= unit
