@@ -251,8 +251,8 @@ class IncrementalFit:
         for part, more in zip(self.problems, parts, strict=True):
             if more.index.size == 0:
                 continue
-            more = more.take(np.argsort(more.index))  # as they came
             if isinstance(part.store.source, PartRows):
+                more = more.take(np.argsort(more.index))  # as they came
                 places = n_before + np.searchsorted(used, more.index)
                 part.store.source.index = np.append(part.store.source.index, places)
             part.add(more.numbered(first_id + more.index), self.setting.C, self.active.candidates)

@@ -3,7 +3,7 @@
 Each kind says which rows take part, with which weights (all of them positive), and what they lose (`RowLoss`).
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
@@ -58,27 +58,6 @@ class ChangingTarget(KernelTarget, Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _RowArrays:
-    """Fields of which those that are arrays have an entry for each row."""
-
-    index: np.ndarray
-
-    def numbered(self, index: np.ndarray) -> Self:
-        return replace(self, index=index)
-
-    def take(self, places: np.ndarray) -> Self:
-        return replace(self, **{name: array[places] for name, array in self._arrays().items()})
-
-    def followed_by(self, more: Self) -> Self:
-        behind = more._arrays()
-        return replace(self, **{name: np.append(array, behind[name]) for name, array in self._arrays().items()})
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-
-
 def _with_zeros(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
     weights = weights.copy()
     weights[places] = 0.0
@@ -86,12 +65,13 @@ def _with_zeros(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Pair(_RowArrays):
+class Pair:
     """Two classes: the rows of both, and their signed weights.
 
     A positive score votes for `second` if there are two classes, otherwise for `first`.
     """
 
+    index: np.ndarray
     signed_weights: np.ndarray
     first: int
     second: int
@@ -107,8 +87,20 @@ class Pair(_RowArrays):
     def loss(self, C: float) -> RowLoss:
         return RowLoss.classification(self.signed_weights, C)
 
+    def numbered(self, index: np.ndarray) -> "Pair":
+        return self._with(index, self.signed_weights)
+
     def without_weight(self, places: np.ndarray) -> "Pair":
-        return replace(self, signed_weights=_with_zeros(self.signed_weights, places))
+        return self._with(self.index, _with_zeros(self.signed_weights, places))
+
+    def take(self, places: np.ndarray) -> "Pair":
+        return self._with(self.index[places], self.signed_weights[places])
+
+    def followed_by(self, more: "Pair") -> "Pair":
+        return self._with(np.append(self.index, more.index), np.append(self.signed_weights, more.signed_weights))
+
+    def _with(self, index: np.ndarray, signed_weights: np.ndarray) -> "Pair":
+        return Pair(index, signed_weights, self.first, self.second)
 
     def answer(self) -> Result | None:
         """Where only one class has rows of positive weight: always that class."""
@@ -123,9 +115,10 @@ class Pair(_RowArrays):
 
 
 @dataclass(frozen=True)
-class Numbers(_RowArrays):
+class Numbers:
     """Numbers y, to be met up to epsilon."""
 
+    index: np.ndarray
     y: np.ndarray
     weights: np.ndarray
     epsilon: float
@@ -137,8 +130,21 @@ class Numbers(_RowArrays):
     def loss(self, C: float) -> RowLoss:
         return RowLoss.regression(self.y, self.weights, C, self.epsilon)
 
+    def numbered(self, index: np.ndarray) -> "Numbers":
+        return self._with(index, self.y, self.weights)
+
     def without_weight(self, places: np.ndarray) -> "Numbers":
-        return replace(self, weights=_with_zeros(self.weights, places))
+        return self._with(self.index, self.y, _with_zeros(self.weights, places))
+
+    def take(self, places: np.ndarray) -> "Numbers":
+        return self._with(self.index[places], self.y[places], self.weights[places])
+
+    def followed_by(self, more: "Numbers") -> "Numbers":
+        index, y = np.append(self.index, more.index), np.append(self.y, more.y)
+        return self._with(index, y, np.append(self.weights, more.weights))
+
+    def _with(self, index: np.ndarray, y: np.ndarray, weights: np.ndarray) -> "Numbers":
+        return Numbers(index, y, weights, self.epsilon)
 
     def answer(self) -> None:
         return None
@@ -172,9 +178,12 @@ def pairs_of(codes: np.ndarray, n_classes: int, weights: np.ndarray) -> list[Pai
         index = np.flatnonzero(weights > 0)
         return [Pair(index, np.where(codes[index] == 1, weights[index], -weights[index]), 0, 1)]
     rows_of = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(n_classes)]
-    pairs = []
+    pairs, nothing = [], np.empty(0)
     for first in range(n_classes):
         for second in range(first + 1, n_classes):
+            if not (rows_of[first].size or rows_of[second].size):  # most pairs, where a single row is learned
+                pairs.append(Pair(rows_of[first], nothing, first, second))
+                continue
             index = np.concatenate([rows_of[first], rows_of[second]])
             signs = np.repeat([1.0, -1.0], [rows_of[first].size, rows_of[second].size])
             pairs.append(Pair(index, signs * weights[index], first, second))
