@@ -99,7 +99,7 @@ class BoxQP:
         if self.total:
             beta, f = self.start
             return abs(float(beta @ f)) / self.total or 1.0
-        half = 0.5 * float(np.ptp(self.p)) if self.p.size else 0.0
+        half = 0.5 * float(self.p.max() - self.p.min()) if self.p.size else 0.0
         return half or float(np.abs(self.p).max(initial=0.0)) or 1.0
 
     @cached_property
