@@ -115,7 +115,7 @@ def test_what_a_storage_cannot_do_is_said():
     y = np.arange(57) % 2
     with pytest.raises(SoftmarginError, match="offers products with X only, but single rows are needed here"):
         SVC().fit(stacked(), y)
-    with pytest.raises(SoftmarginError, match="visits the rows .* one at a time, and Hinge is no such problem"):
+    with pytest.raises(SoftmarginError, match=r"visits the rows .* one at a time, and Hinge is no such problem"):
         LinearSVC(solver="sgd", random_state=0).fit(stacked(), y)
     with pytest.raises(SoftmarginError, match="3 targets for 57 rows"):
         LinearSVC().fit(stacked(), [0, 1, 0])

@@ -92,7 +92,7 @@ class TestKernels:
         weights = WEIGHTS["some zero"](len(y))
         data = X @ X.T if options["kernel"] == "precomputed" else X
         model = make(**options).fit(data, y, weights)
-        with pytest.raises(SoftmarginError, match="rows of weight zero.*fit the model on the rows of positive weight"):
+        with pytest.raises(SoftmarginError, match=r"rows of weight zero.*fit the model on the rows of positive weight"):
             certify(model, data, y, weights)
 
     @pytest.mark.parametrize("options", KERNELS, ids=named)

@@ -174,6 +174,6 @@ def _attributes(rows: Products, solutions: list[Solution]) -> dict[str, np.ndarr
     return {"coef_": solution.w[None, :], "intercept_": np.array([solution.b]), "dual_": solution.alpha}
 
 
-def _solution(model: LinearOneClassSVM, rows: Rows) -> Solution:
+def _solution(model: LinearOneClassSVM, rows: Products) -> Solution:
     """The inverse of `_attributes`; models of other programs have no dual vectors."""
     return Solution(model.coef_[0], float(model.intercept_[0]), getattr(model, "dual_", np.zeros(rows.n_rows)))
