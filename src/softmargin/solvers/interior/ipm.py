@@ -73,9 +73,9 @@ class Interior:
     mark: float = np.inf
 
     def is_of(self, problem: BoxQP) -> bool:
-        """Whether this is about a problem with the same bounds."""
+        """Whether this is about a problem with the same bounds and the same sum."""
         smooth = _smooth(problem)
-        return all(map(np.array_equal, (self.qp.p, self.qp.lo, self.qp.hi), smooth))
+        return self.qp.total == problem.total and all(map(np.array_equal, (self.qp.p, self.qp.lo, self.qp.hi), smooth))
 
 
 @dataclass(frozen=True)
