@@ -141,6 +141,9 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's SVR
         X, y = self._validated(X, y=y, y_numeric=True, **options)
         return X, validation.regression_targets(y, float(self.epsilon))
 
+    def _told_apart_by(self, y: np.ndarray) -> np.ndarray:
+        return y
+
     def _target(self, y: np.ndarray, index: np.ndarray, weights: np.ndarray) -> Numbers:
         return Numbers(index, y[index], weights, float(self.epsilon))
 
