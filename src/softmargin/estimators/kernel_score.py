@@ -27,7 +27,7 @@ class KernelScore(KernelEstimator):
         raise NotImplementedError
 
     def _told_apart_by(self, y: Any) -> np.ndarray | None:
-        """Numbers that tell equal rows apart: the larger they are, the larger the dual variables. None: nothing does."""
+        """Numbers that tell equal rows apart: the larger they are, the larger the dual variables. None if none do."""
         return None
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
