@@ -174,6 +174,9 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's SVR
         y = validation.regression_targets(y, float(self.epsilon))
         return X, y.copy() if copy else y
 
+    def _told_apart_by(self, y: np.ndarray) -> np.ndarray:
+        return y
+
     def _target(self, y: np.ndarray, index: np.ndarray, weights: np.ndarray) -> Numbers:
         return Numbers(index, y[index], weights, float(self.epsilon))
 
