@@ -38,7 +38,8 @@ from softmargin.solvers.dual_state import DualState, repaired
 from softmargin.solvers.smo.block import BlockSMO
 from softmargin.solvers.staged import Continued, Stage
 
-# Candidates beside the free variables when few rows are new: so many for each, and at least so many.
+# When few rows are new, the active set looks at _CANDIDATES_A_ROW variables for each of them, and at _FEW_CANDIDATES at
+# least, beside the free variables.
 _CANDIDATES_A_ROW, _FEW_CANDIDATES = 4, 16
 
 
