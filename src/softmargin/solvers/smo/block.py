@@ -136,9 +136,9 @@ def _at_once(problem: BoxQP, state: DualState) -> DualState:
 
     n, matrix = problem.p.size, problem.K.everything()
     unit = _unit(matrix)
-    accuracy = _EXACT if problem.kinks is None else _NEARLY_EXACT
-    max_steps = max(min(_EXACT_STEPS, _EXACT_WORK // n), 10 * n)
     accuracy = _EXACT if problem.kinks is None or n <= _FEW_ROWS else _NEARLY_EXACT
+    max_steps = max(min(_EXACT_STEPS, _EXACT_WORK // n), 10 * n)
+    beta, f = np.empty((2, n))
     steps, violation, gain, moved, magnitude = _block.solve_all(
         matrix if unit == 1.0 else matrix / unit,
         unit,
