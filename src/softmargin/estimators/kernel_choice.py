@@ -14,8 +14,9 @@ from softmargin.estimators.kernel_scoring import named_kernel
 from softmargin.kernels.functions import Custom, Kernel, Linear
 from softmargin.kernels.matrix import largest_exponent
 
-# Squares of rows times gamma, up to which distances of rows are sure to be finite numbers.
+# If gamma times the largest squared length of a row is below this, distances between rows are finite numbers.
 _LARGEST_EXPONENT = 1e300
+# Below this variance of X, 1 / variance may overflow.
 _LEAST_VARIANCE = 1e-300
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
 

@@ -8,7 +8,8 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 
-# Rows that differ by at most this share of their length are the same; text files round numbers.
+# Support vectors of a text file are rounded. A row that differs from one by at most this share of its length is that
+# row.
 _SAME_ROW = 1e-6
 # Rows of the data that differ by at most this share of their length are equal: no digits were lost between them.
 _EQUAL_ROWS = 1e-13
