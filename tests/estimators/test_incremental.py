@@ -1,10 +1,13 @@
-"""SVC.partial_fit, forget and leave_one_out: the same model as a fit on the rows that are there."""
+"""partial_fit, forget and leave_one_out of SVC and SVR: the same model as a fit on the rows that are there."""
 
 import copy
 import itertools
 import pickle
 import signal
 import warnings
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +16,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 
-from softmargin import SVC, ActiveSet, ConvergenceWarning, SoftmarginError, Status, certify, load
+from softmargin import SVC, SVR, ActiveSet, ConvergenceWarning, SoftmarginError, Status, certify, load
 from softmargin.core.threads import Workers
+from softmargin.io.model_file import read_model, write_model
 
 KERNELS = {
     "rbf": {"kernel": "rbf", "gamma": 0.1},
@@ -23,6 +27,32 @@ KERNELS = {
     "laplacian": {"kernel": "laplacian", "gamma": 0.1},
     "function": {"kernel": lambda A, B: np.exp(-0.1 * ((A[:, None] - B[None]) ** 2).sum(axis=2))},
 }
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An estimator with data: what is said of both kinds is tested with both."""
+
+    make: Any
+    X: np.ndarray
+    y: np.ndarray
+
+    @property
+    def data(self):
+        return self.X, self.y
+
+
+@pytest.fixture(params=["SVC", "SVR"])
+def kind(request, binary):
+    X, y = binary
+    if request.param == "SVC":
+        return Kind(SVC, X, y)
+    rng = np.random.default_rng(5)
+    return Kind(partial(SVR, epsilon=0.2), X, np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.4 * rng.standard_normal(len(y)))
+
+
+def scores(model, X):
+    return model.predict(X) if isinstance(model, SVR) else model.decision_function(X)
 
 
 def in_batches(model, X, y, size, weights=None, first=40):
@@ -35,7 +65,9 @@ def in_batches(model, X, y, size, weights=None, first=40):
 
 def full_fit(model, X, y, weights=None):
     """A fit with what the first call has frozen."""
-    settings = {"solver": "active_set", "class_weight": dict(zip(model.classes_, model.class_weight_, strict=True))}
+    settings = {"solver": "active_set"}
+    if isinstance(model, SVC):
+        settings["class_weight"] = dict(zip(model.classes_, model.class_weight_, strict=True))
     if model.kernel not in ("linear", "precomputed") and not callable(model.kernel):
         settings["gamma"] = model.gamma_
     return clone(model).set_params(**settings).fit(X, y, weights)
@@ -54,27 +86,27 @@ def check_same(model, X, y, weights=None, same_sets=True):
     if same_sets:
         np.testing.assert_array_equal(model.n_free_, reference.n_free_)
         np.testing.assert_array_equal(model.n_bounded_, reference.n_bounded_)
-    np.testing.assert_allclose(model.decision_function(X), reference.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(scores(model, X), scores(reference, X), atol=1e-6)
     assert model.shape_fit_ == X.shape
     return reference
 
 
 class TestPartialFit:
     @pytest.mark.parametrize("size", [1, 7, 1000])
-    def test_batches_of_any_size(self, binary, size):
-        X, y = binary
-        model = in_batches(SVC(2.0, gamma=0.1), X, y, size)
+    def test_batches_of_any_size(self, kind, size):
+        X, y = kind.data
+        model = in_batches(kind.make(2.0, gamma=0.1), X, y, size)
         check_same(model, X, y)
         np.testing.assert_array_equal(model.row_ids_, np.arange(len(y)))
 
     @pytest.mark.parametrize("kernel", KERNELS)
     @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-    def test_kernels_and_storages(self, binary, kernel, storage):
-        X, y = binary
+    def test_kernels_and_storages(self, kind, kernel, storage):
+        X, y = kind.data
         if kernel == "function" and storage is not np.asarray:
             pytest.skip("the function is one of arrays")
         X = storage(X)
-        model = in_batches(SVC(2.0, **KERNELS[kernel]), X, y, 25, first=100)
+        model = in_batches(kind.make(2.0, **KERNELS[kernel]), X, y, 25, first=100)
         check_same(model, X, y)
         assert sp.issparse(model.support_vectors_) == sp.issparse(X)
 
@@ -86,9 +118,9 @@ class TestPartialFit:
         check_same(model, X, y)
         assert isinstance(model.support_vectors_, np.ndarray)
 
-    def test_storages_may_alternate_and_types_widen(self, binary):
-        X, y = binary
-        model = SVC(2.0, gamma=0.1).partial_fit(X[:50].astype(np.float32), y[:50])
+    def test_storages_may_alternate_and_types_widen(self, kind):
+        X, y = kind.data
+        model = kind.make(2.0, gamma=0.1).partial_fit(X[:50].astype(np.float32), y[:50])
         model.partial_fit(sp.csr_matrix(X[50:120]), y[50:120]).partial_fit(X[120:], y[120:])
         together = np.concatenate([X[:50].astype(np.float32), X[50:]])
         check_same(model, together, y)
@@ -122,22 +154,22 @@ class TestPartialFit:
         assert after[0] is not before[0]
         assert after[2] is not before[2]
 
-    def test_duplicates_of_both_labels(self, binary):
-        X, y = binary
+    def test_duplicates_of_both_labels(self, kind):
+        X, y = kind.data
         X, y = np.repeat(X[:60], 3, axis=0), np.repeat(y[:60], 3)
         y[::9] = 1 - y[::9]
-        model = in_batches(SVC(5.0, gamma=0.1), X, y, 4)
+        model = in_batches(kind.make(5.0, gamma=0.1), X, y, 4)
         check_same(model, X, y, same_sets=False)
 
-    def test_threads(self, binary):
-        X, y = binary
-        models = [in_batches(SVC(2.0, gamma=0.1, n_jobs=n), X, y, 13) for n in (1, 2)]
+    def test_threads(self, kind):
+        X, y = kind.data
+        models = [in_batches(kind.make(2.0, gamma=0.1, n_jobs=n), X, y, 13) for n in (1, 2)]
         np.testing.assert_array_equal(models[0].dual_coef_, models[1].dual_coef_)
         assert models[0].certificate_ == models[1].certificate_
 
-    def test_a_tiny_cache(self, binary):
-        X, y = binary
-        model = in_batches(SVC(2.0, gamma=0.1, cache_bytes=20_000), X, y, 13)
+    def test_a_tiny_cache(self, kind):
+        X, y = kind.data
+        model = in_batches(kind.make(2.0, gamma=0.1, cache_bytes=20_000), X, y, 13)
         check_same(model, X, y)
 
     def test_pivots_are_a_fraction_of_those_of_a_fit(self):
@@ -157,16 +189,16 @@ class TestPartialFit:
         assert np.median(evaluations) <= len(y)
 
     @pytest.mark.parametrize("settings", [{"solver": "active_set"}, {"warm_start": True, "solver": "smo", "tol": 1e-2}])
-    def test_after_a_fit(self, binary, settings):
-        X, y = binary
-        model = SVC(2.0, gamma=0.1, **settings).fit(X[:150], y[:150])
+    def test_after_a_fit(self, kind, settings):
+        X, y = kind.data
+        model = kind.make(2.0, gamma=0.1, **settings).fit(X[:150], y[:150])
         model.partial_fit(X[150:], y[150:])
         check_same(model, X, y)
 
-    def test_a_first_batch_may_be_reused_by_the_caller(self, binary):
-        X, y = binary
+    def test_a_first_batch_may_be_reused_by_the_caller(self, kind):
+        X, y = kind.data
         batch, labels = X[:100].copy(), y[:100].copy()
-        model = SVC(2.0, gamma=0.1).partial_fit(batch, labels)
+        model = kind.make(2.0, gamma=0.1).partial_fit(batch, labels)
         batch[:], labels[:] = X[100:], y[100:]
         model.partial_fit(batch, labels)
         batch[:], labels[:] = 0.0, 0
@@ -177,17 +209,17 @@ class TestPartialFit:
             np.append(np.ones(200), 0.0),
         )
 
-    def test_other_limits(self, binary):
-        X, y = binary
-        model = SVC(2.0, gamma=0.1).partial_fit(X[:100], y[:100])
+    def test_other_limits(self, kind):
+        X, y = kind.data
+        model = kind.make(2.0, gamma=0.1).partial_fit(X[:100], y[:100])
         model.set_params(C=0.5).partial_fit(X[100:150], y[100:150])
         check_same(model, X[:150], y[:150])
         model.set_params(C=4.0, n_jobs=2, kernel="linear").partial_fit(X[150:], y[150:])
         check_same(model, X, y)
 
-    def test_an_iteration_limit_is_told_and_made_up_for(self, binary):
-        X, y = binary
-        model = SVC(20.0, gamma=0.1, solver=ActiveSet(slice_pivots=1, candidates=2)).fit(X[:100], y[:100])
+    def test_an_iteration_limit_is_told_and_made_up_for(self, kind):
+        X, y = kind.data
+        model = kind.make(20.0, gamma=0.1, solver=ActiveSet(slice_pivots=1, candidates=2)).fit(X[:100], y[:100])
         model.set_params(max_iter=1)
         with pytest.warns(ConvergenceWarning, match="max_iter"):
             model.partial_fit(X[100:], y[100:])
@@ -226,9 +258,9 @@ class TestClasses:
 
 
 class TestForget:
-    def test_goes_back_to_the_earlier_optimum(self, binary):
-        X, y = binary
-        model = SVC(2.0, gamma=0.1).partial_fit(X[:150], y[:150])
+    def test_goes_back_to_the_earlier_optimum(self, kind):
+        X, y = kind.data
+        model = kind.make(2.0, gamma=0.1).partial_fit(X[:150], y[:150])
         before = model.certificate_
         model.partial_fit(X[150:], y[150:])
         model.forget(model.row_ids_[150:])
@@ -237,10 +269,10 @@ class TestForget:
 
     @pytest.mark.parametrize("kernel", ["rbf", "linear"])
     @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-    def test_free_bounded_and_other_rows(self, binary, kernel, storage):
-        X, y = binary
+    def test_free_bounded_and_other_rows(self, kind, kernel, storage):
+        X, y = kind.data
         X = storage(X)
-        model = SVC(2.0, solver="active_set", **KERNELS[kernel]).fit(X, y)
+        model = kind.make(2.0, solver="active_set", **KERNELS[kernel]).fit(X, y)
         alpha = np.zeros(len(y))
         alpha[model.support_] = np.abs(model.dual_coef_[0])
         for kind in (alpha == 2.0, (alpha > 0) & (alpha < 2.0), alpha == 0):
@@ -274,26 +306,26 @@ class TestForget:
         check_same(model, X[keep], y[keep])
         np.testing.assert_array_equal(model.row_ids_, keep)
 
-    def test_ids_are_never_given_twice(self, binary):
-        X, y = binary
-        model = SVC(2.0, gamma=0.1, solver="active_set").fit(X[:50], y[:50])
+    def test_ids_are_never_given_twice(self, kind):
+        X, y = kind.data
+        model = kind.make(2.0, gamma=0.1, solver="active_set").fit(X[:50], y[:50])
         model.forget([49, 3]).partial_fit(X[50:52], y[50:52])
         assert model.row_ids_.tolist() == [*range(3), *range(4, 49), 50, 51]
         assert model.forget([]) is model
 
-    def test_nothing_of_the_row_is_left(self, binary):
-        X, y = binary
+    def test_nothing_of_the_row_is_left(self, kind):
+        X, y = kind.data
         X = X.copy()
         X[0, 0] = X[7, 0] = marked = 123.4567890123
         for storage in (np.asarray, sp.csr_array):
-            model = in_batches(SVC(2.0, gamma=1e-3), storage(X), y, 50)
+            model = in_batches(kind.make(2.0, gamma=1e-3), storage(X), y, 50)
             assert holds(model, marked)
             model.forget([0, 7])
             assert not holds(model, marked)
 
-    def test_few_rows_of_a_set(self, binary):
-        X, y = binary
-        model = SVC(5.0, gamma=0.1, solver="active_set").fit(X, y)
+    def test_few_rows_of_a_set(self, kind):
+        X, y = kind.data
+        model = kind.make(5.0, gamma=0.1, solver="active_set").fit(X, y)
         model.forget(model.support_[0])
         assert model.counts_["iterations"] < 60
 
@@ -352,11 +384,11 @@ class TestLeaveOneOut:
         model = SVC(2.0, gamma=0.1, solver="active_set").fit(X, y, weights)
         np.testing.assert_allclose(model.leave_one_out(), refitted(model, X, y, weights), atol=1e-6)
 
-    def test_a_kernel_matrix(self, binary):
-        X, y = binary
+    def test_a_kernel_matrix(self, kind):
+        X, y = kind.data
         X, y = X[:60], y[:60]
-        direct = SVC(2.0, kernel="linear", solver="active_set").fit(X, y)
-        model = SVC(2.0, kernel="precomputed", solver="active_set").fit(X @ X.T, y)
+        direct = kind.make(2.0, kernel="linear", solver="active_set").fit(X, y)
+        model = kind.make(2.0, kernel="precomputed", solver="active_set").fit(X @ X.T, y)
         np.testing.assert_allclose(model.leave_one_out(), direct.leave_one_out(), atol=1e-6)
 
     def test_the_only_row_of_its_class(self, binary):
@@ -365,17 +397,17 @@ class TestLeaveOneOut:
         model = SVC(2.0, gamma=0.1, solver="active_set").fit(X[keep], y[keep])
         assert model.leave_one_out()[-1] == -1.0
 
-    def test_after_learning_and_before_it(self, binary):
-        X, y = binary
-        model = SVC(2.0, gamma=0.1).partial_fit(X[:40], y[:40]).partial_fit(X[40:60], y[40:60])
+    def test_after_learning_and_before_it(self, kind):
+        X, y = kind.data
+        model = kind.make(2.0, gamma=0.1).partial_fit(X[:40], y[:40]).partial_fit(X[40:60], y[40:60])
         expected = refitted(model, X[:60], y[:60])
         np.testing.assert_allclose(model.leave_one_out(), expected, atol=1e-6)
         model.partial_fit(X[60:], y[60:])
         check_same(model, X, y)
 
-    def test_an_interrupt(self, binary, monkeypatch):
-        X, y = binary
-        model = SVC(2.0, gamma=0.1, solver="active_set").fit(X, y)
+    def test_an_interrupt(self, kind, monkeypatch):
+        X, y = kind.data
+        model = kind.make(2.0, gamma=0.1, solver="active_set").fit(X, y)
         expected = model.leave_one_out()
         with ctrl_c(monkeypatch, 30), pytest.raises(KeyboardInterrupt):
             model.leave_one_out()
@@ -387,7 +419,7 @@ def refitted(model, X, y, weights=None):
     for i in range(len(y)):
         keep = np.delete(np.arange(len(y)), i)
         part = full_fit(model, X[keep], y[keep], None if weights is None else weights[keep])
-        values.append(part.decision_function(X[i : i + 1])[0])
+        values.append(scores(part, X[i : i + 1])[0])
     return np.array(values)
 
 
@@ -415,10 +447,10 @@ class ctrl_c:
 
 class TestInterrupts:
     @pytest.mark.parametrize("k", [2, 5, 12, 25])
-    def test_of_partial_fit_leave_a_valid_model(self, binary, monkeypatch, k):
-        X, y = binary
+    def test_of_partial_fit_leave_a_valid_model(self, kind, monkeypatch, k):
+        X, y = kind.data
         slow = ActiveSet(slice_pivots=2, candidates=2)
-        model = SVC(20.0, gamma=0.1, solver=slow).fit(X[:80], y[:80])
+        model = kind.make(20.0, gamma=0.1, solver=slow).fit(X[:80], y[:80])
         with ctrl_c(monkeypatch, k), pytest.raises(KeyboardInterrupt):
             model.partial_fit(X[80:], y[80:])
         n = model.row_ids_.size
@@ -429,10 +461,10 @@ class TestInterrupts:
         model.partial_fit(X[n:], y[n:]) if n < len(y) else model.partial_fit(X[:1], y[:1], sample_weight=[0.0])
         assert model.status_ is Status.OPTIMAL
 
-    def test_of_forget_leave_a_valid_model(self, binary, monkeypatch):
-        X, y = binary
+    def test_of_forget_leave_a_valid_model(self, kind, monkeypatch):
+        X, y = kind.data
         for k in (1, 8, 30):
-            model = SVC(20.0, gamma=0.1, solver=ActiveSet(slice_pivots=2, candidates=2)).fit(X, y)
+            model = kind.make(20.0, gamma=0.1, solver=ActiveSet(slice_pivots=2, candidates=2)).fit(X, y)
             with ctrl_c(monkeypatch, k), pytest.raises(KeyboardInterrupt):
                 model.forget(np.arange(60))
             ids = model.row_ids_
@@ -475,10 +507,10 @@ def test_random_histories(seed):
 
 
 class TestKeeping:
-    def test_learning_goes_on_after_save_and_load(self, binary, tmp_path):
-        X, y = binary
+    def test_learning_goes_on_after_save_and_load(self, kind, tmp_path):
+        X, y = kind.data
         for storage in (np.asarray, sp.csr_matrix):
-            model = in_batches(SVC(2.0), storage(X[:120]), y[:120], 40).forget([3, 50])
+            model = in_batches(kind.make(2.0), storage(X[:120]), y[:120], 40).forget([3, 50])
             model.save(tmp_path / "m", include_training_state=True)
             found = load(tmp_path / "m")
             np.testing.assert_array_equal(found.row_ids_, model.row_ids_)
@@ -494,19 +526,15 @@ class TestKeeping:
         found = load(tmp_path / "m").partial_fit(X[1::2], y[1::2])
         check_same(found, np.vstack([X[::2], X[1::2]]), np.append(y[::2], y[1::2]))
 
-    def test_without_its_rows_a_loaded_model_says_so(self, binary, tmp_path):
-        X, y = binary
-        SVC(solver="active_set").fit(X, y).save(tmp_path / "m")
+    def test_without_its_rows_a_loaded_model_says_so(self, kind, tmp_path):
+        X, y = kind.data
+        kind.make(solver="active_set").fit(X, y).save(tmp_path / "m")
         found = load(tmp_path / "m")
         with pytest.raises(AttributeError) as error:
             found.partial_fit(X, y)
         assert "include_training_state" in str(error.value.__cause__)
 
     def test_damaged_rows_are_refused(self, binary, tmp_path):
-        from dataclasses import replace
-
-        from softmargin.io.model_file import read_model, write_model
-
         X, y = binary
         SVC(solver="active_set").fit(X, y).save(tmp_path / "m", include_training_state=True)
         record = read_model(tmp_path / "m")
@@ -523,14 +551,10 @@ class TestKeeping:
         with pytest.raises(SoftmarginError, match="not complete"):
             load(tmp_path / "bad")
 
-    def test_kept_rows_that_overflow_are_refused(self, binary, tmp_path):
+    def test_kept_rows_that_overflow_are_refused(self, kind, tmp_path):
         """Forgetting one of them did not end."""
-        from dataclasses import replace
-
-        from softmargin.io.model_file import read_model, write_model
-
-        X, y = binary
-        SVC(solver="active_set").fit(X, y).save(tmp_path / "m", include_training_state=True)
+        X, y = kind.data
+        kind.make(solver="active_set").fit(X, y).save(tmp_path / "m", include_training_state=True)
         record = read_model(tmp_path / "m")
         rows = record.arrays["training.X"].copy()
         rows[7, 1] = -1e308
@@ -539,16 +563,16 @@ class TestKeeping:
             with pytest.raises(SoftmarginError, match="overflow on these rows"):
                 change(load(tmp_path / "m"))
 
-    def test_a_pickle_has_nothing_that_is_kept_ready(self, binary):
-        X, y = binary
-        model = SVC(gamma=0.1).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+    def test_a_pickle_has_nothing_that_is_kept_ready(self, kind):
+        X, y = kind.data
+        model = kind.make(gamma=0.1).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
         assert model._incremental is not None
         assert len(pickle.dumps(model)) < 3 * X.nbytes + 60_000
         assert pickle.loads(pickle.dumps(model))._incremental is None
 
-    def test_rows_are_kept_only_where_it_is_asked_for(self, binary):
-        X, y = binary
-        model = SVC(solver="active_set").fit(X, y)
+    def test_rows_are_kept_only_where_it_is_asked_for(self, kind):
+        X, y = kind.data
+        model = kind.make(solver="active_set").fit(X, y)
         assert model.row_ids_.size == len(y)
         model.set_params(solver="auto").fit(X, y)
         assert not hasattr(model, "row_ids_")
@@ -587,10 +611,10 @@ class TestBadInput:
             model.partial_fit(X[:1], y[:1])
 
     @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly"])
-    def test_of_rows_that_overflow(self, binary, kernel):
+    def test_of_rows_that_overflow(self, kind, kernel):
         """The linear kernel ended in a ZeroDivisionError."""
-        X, y = binary
-        model = SVC(kernel=kernel, solver="active_set").fit(X, y)
+        X, y = kind.data
+        model = kind.make(kernel=kernel, solver="active_set").fit(X, y)
         before = model.dual_coef_.copy()
         with pytest.raises(SoftmarginError, match="overflow on these rows: scale the features"):
             model.partial_fit(np.full((1, X.shape[1]), 1e308), y[:1])
@@ -625,33 +649,33 @@ class TestBadInput:
         with pytest.raises(SoftmarginError, match="no row with the id 5"):
             model.forget([5])
 
-    def test_of_a_kernel_matrix(self, binary):
-        X, y = binary
-        model = SVC(kernel="precomputed", solver="active_set").fit(X @ X.T, y)
+    def test_of_a_kernel_matrix(self, kind):
+        X, y = kind.data
+        model = kind.make(kernel="precomputed", solver="active_set").fit(X @ X.T, y)
         for name in ("partial_fit", "forget"):
             assert not hasattr(model, name)
         with pytest.raises(AttributeError) as error:
             model.partial_fit(X @ X.T, y)
         assert "precomputed" in str(error.value.__cause__)
 
-    def test_of_an_indefinite_kernel(self, binary):
-        X, y = binary
+    def test_of_an_indefinite_kernel(self, kind):
+        X, y = kind.data
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = SVC(kernel="sigmoid", gamma=1.0, coef0=-2.0, warm_start=True).fit(X, y)
+            model = kind.make(kernel="sigmoid", gamma=1.0, coef0=-2.0, warm_start=True).fit(X, y)
         with pytest.raises(SoftmarginError, match="positive semi-definite"):
             model.partial_fit(X[:1], y[:1])
 
-    def test_too_little_memory_for_the_active_set(self, binary):
-        X, y = binary
-        model = SVC(2.0, gamma=0.1, solver="active_set").fit(X[:100], y[:100])
+    def test_too_little_memory_for_the_active_set(self, kind):
+        X, y = kind.data
+        model = kind.make(2.0, gamma=0.1, solver="active_set").fit(X[:100], y[:100])
         model.set_params(solver=ActiveSet(max_bytes=100.0), tol=1e-6)
         with pytest.warns(UserWarning, match="BlockSMO goes on"):
             model.partial_fit(X[100:], y[100:])
         assert model.certificate_.relative_gap <= 1e-6
         with pytest.warns(UserWarning, match="BlockSMO goes on"):
             model.forget([0, 1])
-        reference = SVC(2.0, gamma=0.1, solver="active_set").fit(X[2:], y[2:])
+        reference = kind.make(2.0, gamma=0.1, solver="active_set").fit(X[2:], y[2:])
         assert model.certificate_.primal == pytest.approx(reference.certificate_.primal, rel=1e-5)
         with pytest.raises(SoftmarginError, match="too many"):
             model.leave_one_out()

@@ -199,6 +199,7 @@ class IncrementalFit:
         self.unsolved: list[IncrementalProblem] = []
         rows = as_rows(training.matrix, self.workers)
         parts = targets(training.y, training.weights)
+        validation.finite_scale(setting.C, [target.weights for target in parts])
         self._rows = GrowingRows(rows)
         used = _rows_of(parts)
         self._ids = training.ids[used]  # of the rows of the matrix, which leaves out those without weight
