@@ -172,7 +172,7 @@ class IncrementalProblem:
         return out
 
     def _sets_intercept(self, problem: BoxQP) -> np.ndarray:
-        """Where no variable is free, the intercept is the middle of an interval: whether a row is at one of its ends."""
+        """Which rows are at an end of the interval whose middle the intercept is, where no variable is free."""
         rise, fall = problem.wishes(self.beta, self.f)
         rise = np.where(self.beta < problem.hi, rise, -np.inf)
         fall = np.where(self.beta > problem.lo, fall, np.inf)

@@ -354,17 +354,19 @@ class Inner:
         self._index[size : self.size] = -1
         self.size = size
 
-    def end_segment(self, others: float) -> bool:
+    def end_segment(self, sizes: float) -> bool:
         """Put the only free variable at an end of its segment if it is there but for rounding; whether it was.
 
-        Its value follows from the sum of all variables, whose sizes add up to `others`. Left where it is, it alone
-        would say what the intercept is: an end of the interval that the others leave, instead of its middle.
+        All others are at their bounds, and so its value follows from the sum; `sizes` is the sum of all absolute
+        values. Left where it is, it alone would say what the intercept is: an end of the interval that the others
+        leave, instead of its middle.
         """
         if not self.has_kinks or self.factor.order != 1:
             return False
         k = int(self.factor.members[0])
-        value, lo, hi = float(self.beta[k]), float(self.lo[k]), float(self.hi[k])
-        if min(value - lo, hi - value) > _SUM_ROUNDING * (hi - lo + others):
+        lo, hi = float(self.lo[k]), float(self.hi[k])
+        value = self.total - (float(self.beta.sum()) - float(self.beta[k]))
+        if min(value - lo, hi - value) > _SUM_ROUNDING * (hi - lo + sizes):
             return False
         change = self.beta.copy()
         self._drop(0, hi - value < value - lo)
