@@ -39,8 +39,11 @@ class Measure:
 
 
 def relative_gap(primal: float, dual: float, scale: float) -> float:
-    """(P - D) / max(|P|, 1e-12 scale)."""
-    return (primal - dual) / max(abs(primal), NEGLIGIBLE * scale)
+    """(P - D) / max(|P|, 1e-12 scale). Where both are zero, because they underflow, any gap is too large."""
+    size = max(abs(primal), NEGLIGIBLE * scale)
+    if size == 0.0:
+        return 0.0 if primal == dual else math.inf
+    return (primal - dual) / size
 
 
 def _relative_gap_rule(measure: Measure) -> float:

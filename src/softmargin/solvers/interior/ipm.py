@@ -73,9 +73,9 @@ class Interior:
     mark: float = np.inf
 
     def is_of(self, problem: BoxQP) -> bool:
-        """Whether this is about a problem with the same bounds."""
+        """Whether this is about a problem with the same bounds and the same sum."""
         smooth = _smooth(problem)
-        return all(map(np.array_equal, (self.qp.p, self.qp.lo, self.qp.hi), smooth))
+        return self.qp.total == problem.total and all(map(np.array_equal, (self.qp.p, self.qp.lo, self.qp.hi), smooth))
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _measured(problem: BoxQP, qp: LowRankQP, beta: np.ndarray, b: float) -> Cand
     else:
         f = qp.times(qp.t_times(np.append(beta, np.zeros(beta.size))))[: beta.size]
     measure = problem.measure(beta, f)
-    primal = problem.values(beta, f, b)[0]
+    primal = problem.primal(beta, f, b)
     if primal <= measure.primal:
         return Candidate(beta, f, b, replace(measure, primal=primal))
     return Candidate(beta, f, problem.solution(beta, f).b, measure)
