@@ -1,8 +1,8 @@
 """Support vector machines trained exactly, fast, and with proof."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from softmargin.core.exports import on_demand
 from softmargin.tasks.records import TASKS
 from softmargin.tasks.solvers import SOLVERS
 
@@ -90,12 +90,4 @@ __all__ = [
     "ConvergenceWarning",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'softmargin' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = on_demand(__name__, _HOME)

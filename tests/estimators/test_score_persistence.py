@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -97,6 +98,15 @@ class TestOurFile:
         path.unlink()
         found.save(path)
         assert_same_model(load(path), model, X)
+
+    @pytest.mark.parametrize("model", MODELS, ids=IDS)
+    def test_feature_names(self, path, numbers, model):
+        X, y = numbers
+        frame = pd.DataFrame(X, columns=[f"größe {j}" for j in range(X.shape[1])])
+        found = saved_and_loaded(fitted(model, frame, y), path)
+        assert list(found.feature_names_in_) == list(frame.columns)
+        with pytest.raises(ValueError, match="feature names"):
+            found.predict(frame.rename(columns={"größe 0": "weight"}))
 
     @pytest.mark.parametrize("model", KERNEL, ids=IDS[2:])
     def test_a_precomputed_kernel(self, path, numbers, model):

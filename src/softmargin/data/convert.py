@@ -53,7 +53,7 @@ def as_products(X: Any, workers: Workers | None = None) -> Products:
 
 def is_storage(X: Any) -> bool:
     """Whether X is a storage already, one of ours or of the user's own, rather than an array or a matrix."""
-    return isinstance(X, Products)
+    return not isinstance(X, np.ndarray) and isinstance(X, Products)  # a protocol is slow to ask, arrays are common
 
 
 def as_array(values: Any) -> np.ndarray:

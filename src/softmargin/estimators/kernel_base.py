@@ -112,6 +112,15 @@ class KernelEstimator(Estimator):
         choose = kernel_solver(solver, working_set, bool(self.shrinking), stop)
         return KernelWork(choose, setting, rows, targets, stop, workers, is_convex, notes)
 
+    def _remember_rows(self, X: Any, y: Any, weights: np.ndarray, solver: Any) -> None:
+        """Keep what is needed of the training rows to learn more of them, in estimators that can (`incremental`)."""
+
+    def _support_vectors(self, rows: Rows, support: np.ndarray, known: tuple[np.ndarray, Any] | None) -> Any:
+        """The rows of these positions; `known` are positions in the same rows, and their vectors."""
+        if known is not None and np.array_equal(known[0], support):
+            return known[1]
+        return np.empty((0, 0)) if self._is_precomputed else rows.take(support).native()
+
     def _keep_counts(self, results: Sequence[Result]) -> None:
         """What scikit-learn's kernel estimators tell about a fit, and what this library counts."""
         self.fit_status_ = 0 if self.status_.reached_goal else 1

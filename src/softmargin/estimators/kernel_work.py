@@ -26,7 +26,7 @@ from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
 from softmargin.kernels.functions import Custom, Kernel
 from softmargin.kernels.matrix import DirectRows, KernelRows, largest_exponent
 from softmargin.kernels.precomputed import PrecomputedRows
-from softmargin.kernels.segments import PairRows, Segments
+from softmargin.kernels.segments import PairRows, Segments, SmallSegments
 from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.solvers.active_set.active_set import ActiveSet
@@ -44,6 +44,10 @@ SINGLE_TOL = 1e-4
 _SINGLE_RANGE = (1e-30, 1e30)
 # Problems of so few rows are solved in double precision at no cost.
 _SMALL = 1024
+# The kernel matrix of up to this many rows of all classes is computed whole: at most 32 MiB.
+_SMALL_WHOLE = 2048
+# A matrix of so few bytes is kept without asking the system how much memory is free, which takes 0.1 ms.
+_LITTLE_BYTES = 1 << 25
 # The judge may send a solver with float32 rows back so often before it goes on with float64.
 _SINGLE_DISPUTES = 2
 # Blocks need room for their rows; with less, pairs of variables that reuse rows (HMG) need fewer kernel evaluations.
@@ -77,6 +81,8 @@ class KernelSetting:
         whole = float(n_rows) * n_rows * itemsize
         if self.cache_bytes is not None:
             return self.cache_bytes
+        if whole <= _LITTLE_BYTES:
+            return whole
         return max(min(whole, free_bytes() / 4), 2.0 * n_rows * itemsize)
 
     def stores(self, rows: Rows, targets: Sequence[KernelTarget], dtype: Any, workers: Workers) -> Stores:
@@ -101,7 +107,11 @@ class KernelSetting:
         order, bounds = _by_class(targets)
         share = 1.0 if self.cache_bytes is None else 0.5  # of a given budget: for the segments, and for the pair
         shared = share * self.cache(order.size, itemsize)
-        segments = Segments(rows.take(order), self.kernel, dtype, bounds, shared, workers)
+        segments: Segments | SmallSegments
+        if shared >= itemsize * order.size**2 and order.size <= _SMALL_WHOLE:
+            segments = SmallSegments(rows.take(order), self.kernel, dtype, bounds, workers)
+        else:
+            segments = Segments(rows.take(order), self.kernel, dtype, bounds, shared, workers)
 
         def put_together(pair: Pair) -> RowStore:
             source = PairRows(segments, pair.first, pair.second)

@@ -105,7 +105,7 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's OneClassSVM
         self
             After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, solver=self.solver)
 
     def _limits(self) -> tuple[float, Stop, int, float | None]:
         validation.share(self.nu, "nu")

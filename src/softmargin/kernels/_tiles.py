@@ -103,10 +103,10 @@ def put(tile, out, slots, at):
 
 
 @compiled
-def move(slab, places, out, slots, at):
-    """out[slots[k], at + j] = slab[places[k], j]."""
+def move(slab, places, lo, hi, out, slots, at):
+    """out[slots[k], at + j] = slab[places[k], lo + j] for j < hi - lo."""
     for k in range(slots.size):
-        row = slab[places[k]]
+        row = slab[places[k]][lo:hi]
         to = out[slots[k]][at : at + row.size]
         for j in range(row.size):
             to[j] = row[j]
@@ -196,6 +196,15 @@ def add_rows(slab, slots, coefficients, lo, hi, total):
             for j in range(to.size):
                 to[j] += c0 * r0[j]
             k += 1
+
+
+@compiled
+def add_columns(slab, slots, coefficients, lo, hi, totals):
+    """totals[c, j] += sum_k coefficients[k, c] slab[slots[k], j] for lo <= j < hi; see `add_rows`."""
+    for c in range(coefficients.shape[1]):
+        column = np.ascontiguousarray(coefficients[:, c])
+        used = np.flatnonzero(column)
+        add_rows(slab, slots[used], column[used], lo, hi, totals[c])
 
 
 @compiled

@@ -136,9 +136,15 @@ class RowStore:
         blocks = [(lo, min(lo + _COLUMNS, total.size)) for lo in range(0, total.size, _COLUMNS)]
         self.workers.map(lambda lo, hi: _tiles.add_rows(slab, slots, coefficients, lo, hi, total), blocks)
 
-    def whole(self, index: np.ndarray, slots: np.ndarray) -> np.ndarray | None:
-        """The matrix itself, to be read only, if these are all rows, and they lie in their slots in order."""
-        return self.slab if index.size == self.n and np.array_equal(index, slots) else None
+    def everything(self) -> np.ndarray:
+        """The whole matrix, to be read only, if all of its rows fit; where they lie, if that is in order."""
+        every = np.arange(self.n)
+        slots = self.fetch(every)
+        if self.slab.shape[1] == self.n and np.array_equal(every, slots):
+            return self.slab
+        matrix = np.empty((self.n, self.n), self.dtype)
+        self.gather(slots, every, every, matrix)
+        return matrix
 
     def gather(self, slots: np.ndarray, members: np.ndarray, fresh: np.ndarray, matrix: np.ndarray) -> None:
         """Bring matrix = K[members, members] up to date where the places `fresh` have new members.
@@ -201,16 +207,21 @@ class RowStore:
 
     def products(self, columns: np.ndarray) -> np.ndarray:
         """K times each column, in one go over the rows."""
+        from softmargin.kernels import _tiles
+
         totals = np.zeros((columns.shape[1], self.n))
+        blocks = [(lo, min(lo + _COLUMNS, self.n)) for lo in range(0, self.n, _COLUMNS)]
 
         def add(slab: np.ndarray, slots: np.ndarray, rows: np.ndarray) -> None:
-            for total, column in zip(totals, columns[rows].T, strict=True):
-                used = np.flatnonzero(column)
-                self._add(slab, slots[used], column[used], total)
+            part = columns[rows]
+            self.workers.map(lambda lo, hi: _tiles.add_columns(slab, slots, part, lo, hi, totals), blocks)
 
         support = np.flatnonzero(columns.any(axis=1))
         slots = self.lru.slot_of[support]
         there = slots >= 0
+        if there.all():
+            add(self.slab, slots, support)
+            return totals.T
         add(self.slab, slots[there], support[there])
         rest = support[~there]
         step = max(1, _SCRATCH_BYTES // (max(1, self.n) * self.dtype.itemsize))

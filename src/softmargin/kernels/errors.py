@@ -28,6 +28,7 @@ from softmargin.linalg.rounding import SLACK, UNIT, gamma, sum_above
 POWER_ERROR = 4.0  # of a power of two, in units of the type
 TANH_ERROR = 4.0
 _LN2 = 0.6932
+_NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,12 @@ class EntryErrors:
 
     def columns(self, beta: np.ndarray) -> np.ndarray:
         """The vectors whose products with K tell how far K beta is off. The first two add up to beta."""
-        parts = [np.maximum(beta, 0.0), np.minimum(beta, 0.0)]
-        if self.sizes is not None:
-            parts.append(np.abs(beta) * self.sizes)
-        return np.stack(parts, axis=1)
+        from softmargin.kernels import _errors
+
+        sizes = _NOTHING if self.sizes is None else self.sizes
+        columns = np.empty((beta.size, 2 if self.sizes is None else 3))
+        _errors.split(beta, sizes, columns)
+        return columns
 
     def of_outputs(self, beta: np.ndarray, sums: np.ndarray | None = None) -> np.ndarray:
         """How far the computed K beta is from the real one, for each row.
@@ -61,18 +64,18 @@ class EntryErrors:
         if self.sizes is None:
             reach = self.reach(beta)
             return ((self.product + summing * (1.0 + self.product)) * reach + 2.0 * self.absolute * total) * SLACK
+        from softmargin.kernels import _errors
+
         largest = float(self.sizes.max(initial=0.0))
         if sums is None:
             reach = self.reach(beta)
-            grown = largest * reach
-        else:
-            reach, grown = sums[:, 0] - sums[:, 1], sums[:, 2]
-        worst = self.relative + 2.0 * self.growth * largest
-        off = np.full(reach.size, np.inf)
-        if worst < 0.5:  # of computed values, which are smaller than the real ones by as much
-            off = (self.relative * reach + self.growth * (self.sizes * reach + grown)) / (1.0 - worst)
-        off += self.absolute * total
-        return (np.minimum(off * (1.0 + summing), total) + summing * reach * (1.0 + summing)) * SLACK
+            sums = np.stack([reach, np.zeros(reach.size), largest * reach]).T
+        # Shares are those of real values; the computed ones may be smaller by as much.
+        worst, least = self.relative + 2.0 * self.growth * largest, self.absolute * total
+        out = np.empty(len(sums))
+        known = (self.relative, self.growth, worst) if worst < 0.5 else (np.inf, 0.0, 0.0)
+        _errors.off(sums, self.sizes, *known, least, total, summing, out)
+        return out
 
     def reach(self, beta: np.ndarray) -> np.ndarray:
         """Upper bounds of sum_j |K_ij beta_j|."""

@@ -112,6 +112,9 @@ class GrowingMatrix(DirectRows):
     def diag(self) -> np.ndarray:
         return self.side.diagonal
 
+    def errors(self) -> EntryErrors:
+        return self.new_errors()
+
     def precise(self, index: np.ndarray) -> None:
         """The rows as they were given are not kept."""
         return

@@ -289,6 +289,14 @@ class DirectRows:
         return self.side.row_errors()
 
     def errors(self) -> EntryErrors:
+        return self._errors
+
+    @cached_property
+    def _errors(self) -> EntryErrors:
+        return self.new_errors()
+
+    def new_errors(self) -> EntryErrors:
+        """The bounds for the rows as they are now."""
         side = self.side
         if isinstance(self.kernel, Custom):
             return exact_entries(self.diag())

@@ -2,9 +2,11 @@
 
 The problem of classes a and b needs of its rows the columns of a and b only. A row of class a meets the columns of its
 own class in every problem it takes part in: that segment is computed once, while it stays in the cache, and no segment
-that no problem asks for is ever computed.
+that no problem asks for is ever computed. Of few rows the whole matrix is computed at once, which takes less time than
+keeping account of its parts.
 """
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -46,13 +48,34 @@ class Segments:
             except BaseException:
                 lru.forget(part[missing])
                 raise
-            _tiles.move(slab, places, out, slots[first : first + part.size], at)
+            _tiles.move(slab, places, 0, side.n, out, slots[first : first + part.size], at)
+
+
+class SmallSegments:
+    """The same for few rows: the whole matrix, computed when it is first asked for."""
+
+    def __init__(self, rows: Rows, kernel: Kernel, dtype: Any, bounds: np.ndarray, workers: Workers) -> None:
+        self.whole = DirectRows(rows, kernel, dtype, workers)
+        self.bounds = bounds
+
+    @cached_property
+    def _matrix(self) -> np.ndarray:
+        every = np.arange(self.whole.n)
+        matrix = np.empty((every.size, every.size), self.whole.dtype)
+        self.whole.fill(every, matrix, every)
+        return matrix
+
+    def copy(self, c: int, index: np.ndarray, out: np.ndarray, slots: np.ndarray, at: int) -> None:
+        from softmargin.kernels import _tiles
+
+        lo, hi = self.bounds[c : c + 2]
+        _tiles.move(self._matrix, index, lo, hi, out, slots, at)
 
 
 class PairRows:
     """The kernel matrix of two classes, put together from segments; the rows of the first class come first."""
 
-    def __init__(self, segments: Segments, first: int, second: int) -> None:
+    def __init__(self, segments: Segments | SmallSegments, first: int, second: int) -> None:
         self._segments, self._classes = segments, (first, second)
         ranges = [np.arange(*segments.bounds[c : c + 2]) for c in (first, second)]
         self._index = np.concatenate(ranges)

@@ -8,21 +8,32 @@ from softmargin.core.jit import compiled
 from softmargin.data._precise import add_product
 
 _DIGITS = 53
+_SPLITTABLE = 2.0**-900  # products from here on are split into two numbers without underflow
 # Halves of the digits of a number, whose sums over any number of rows fit into an integer of 64 bits.
 _HALF, _LOW_HALF = np.int64(26), np.int64((1 << 26) - 1)
 
 
 @compiled
-def into_box(given, most_over, most_under, alpha, is_positive):
-    """alpha = |given|, at most its bound; what is not a number becomes zero."""
+def into_box(given, C, over, under, alpha, is_positive):
+    """alpha = |given|, at most the real products C over_i and C under_i; what is not a number becomes zero."""
     for i in range(given.size):
         is_positive[i] = given[i] > 0.0
         if given[i] > 0.0:
-            alpha[i] = min(given[i], most_over[i])
+            alpha[i] = _at_most(given[i], C, over[i])
         elif given[i] < 0.0:
-            alpha[i] = min(-given[i], most_under[i])
+            alpha[i] = _at_most(-given[i], C, under[i])
         else:
             alpha[i] = 0.0
+
+
+@compiled
+def _at_most(x, a, b):
+    """x, or the largest number that is at most the real product a b."""
+    p = a * b
+    if x < p or p == 0.0:
+        return min(x, p)
+    high, rest = add_product(0.0, 0.0, a, b)
+    return high if rest >= 0.0 and p >= _SPLITTABLE else np.nextafter(p, 0.0)
 
 
 @compiled

@@ -99,7 +99,7 @@ class BoxQP:
         if self.total:
             beta, f = self.start
             return abs(float(beta @ f)) / self.total or 1.0
-        half = 0.5 * float(np.ptp(self.p)) if self.p.size else 0.0
+        half = 0.5 * float(self.p.max() - self.p.min()) if self.p.size else 0.0
         return half or float(np.abs(self.p).max(initial=0.0)) or 1.0
 
     @cached_property
@@ -159,7 +159,10 @@ class BoxQP:
         """The size of the terms of the dual value, whose rounding no step can be told from."""
         return max(abs(float(self.p @ beta)), 0.5 * float(beta @ f))
 
-    def values(self, beta: np.ndarray, f: np.ndarray, b: float) -> tuple[float, float]:
+    def primal(self, beta: np.ndarray, f: np.ndarray, b: float) -> float:
+        return self._values(beta, f, b)[0]
+
+    def _values(self, beta: np.ndarray, f: np.ndarray, b: float) -> tuple[float, float]:
         """The primal value with this intercept, and the dual value."""
         from softmargin.problems import _box
 
@@ -169,7 +172,7 @@ class BoxQP:
     def measure(self, beta: np.ndarray, f: np.ndarray) -> Measure:
         """Primal and dual value, and by how much the optimality conditions are violated."""
         highest, lowest = self.extremes(beta, f)
-        primal, dual = self.values(beta, f, _middle(highest, lowest))
+        primal, dual = self._values(beta, f, _middle(highest, lowest))
         return Measure(primal, dual if self.is_convex else np.nan, self.scale, kkt=max(0.0, highest - lowest))
 
     def solution(self, beta: np.ndarray, f: np.ndarray) -> Solution:

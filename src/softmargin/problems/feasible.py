@@ -52,13 +52,13 @@ def balanced(alpha: np.ndarray, is_positive: np.ndarray) -> np.ndarray:
     return alpha
 
 
-def boxed(given: np.ndarray, most_over: np.ndarray, most_under: np.ndarray) -> np.ndarray:
-    """Signed variables between -most_under and most_over, and balanced; what is not a number becomes zero."""
+def boxed(given: np.ndarray, C: float, over: np.ndarray, under: np.ndarray) -> np.ndarray:
+    """Variables between -C under and C over, and balanced; what is not a number becomes zero."""
     from softmargin.problems import _feasible
 
     given = np.ascontiguousarray(given, dtype=np.float64)
     alpha, is_positive = np.empty(given.size), np.empty(given.size, dtype=np.bool_)
-    _feasible.into_box(given, most_over, most_under, alpha, is_positive)
+    _feasible.into_box(given, C, over, under, alpha, is_positive)
     _feasible.balance(alpha, is_positive, _NEARLY_BALANCED)
     return np.copysign(alpha, given, out=alpha)
 

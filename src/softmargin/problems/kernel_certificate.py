@@ -120,9 +120,8 @@ class KernelJudge:
     def _sides(self, b: float) -> Iterator[Side]:
         """What a row costs where f + b is below its target, and where it is above: one side if no row has both."""
         loss, every = self.loss, slice(None)
-        if not ((loss.over > 0.0) & (loss.under > 0.0)).any():
-            z = np.sign(loss.over - loss.under)
-            yield Side(every, z, b, loss.C * (loss.over + loss.under), *two_sum(loss.target, -z * loss.epsilon))
+        if loss.signs is not None:
+            yield Side(every, loss.signs, b, loss.C * (loss.over + loss.under), loss.target)
             return
         ones = np.ones(loss.target.size)
         yield Side(every, ones, b, loss.C * loss.over, *two_sum(loss.target, -loss.epsilon))

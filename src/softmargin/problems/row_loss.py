@@ -23,7 +23,6 @@ from math import fsum
 
 import numpy as np
 
-from softmargin.linalg.rounding import product_below
 from softmargin.problems.feasible import Filled, boxed, filled
 
 # A loss that is a smaller share of what the targets would cost themselves is rounding.
@@ -96,13 +95,7 @@ class RowLoss:
         if self.nu:
             given = np.nan_to_num(np.asarray(beta, dtype=np.float64))
             return filled(np.clip(given, 0.0, self.over), self.over, self.nu)
-        return Filled(boxed(beta, *self._exact_bounds))
-
-    @cached_property
-    def _exact_bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """The largest numbers that are not above the real products C over_i and C under_i."""
-        most_over = product_below(self.C, self.over)
-        return most_over, most_over if self.under is self.over else product_below(self.C, self.under)
+        return Filled(boxed(beta, self.C, self.over, self.under))
 
     def scale_without_model(self) -> float:
         """A typical size of the objective, where losses are not negative; it is positive unless all weights are zero.

@@ -122,6 +122,7 @@ def _run(
     """The loop itself."""
     clock = Clock()
     trace = Trace()
+    solution: Solution | None = None
     certificate: Certificate | None = None
     judging = 0.0
     tol = stop.tol
@@ -150,7 +151,8 @@ def _run(
             claimed = stop.value(measure)
             if measure.settled and claimed <= tol:
                 began = clock.seconds
-                certificate = judge(solver.solution(problem, state))
+                solution = solver.solution(problem, state)
+                certificate = judge(solution)
                 judging += clock.seconds - began
                 if _confirmed(stop, certificate, measure):
                     status = Status.STATIONARY if isnan(certificate.dual) else Status.OPTIMAL
@@ -184,8 +186,8 @@ def _run(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
 
-    solution = solver.solution(problem, state)
-    if status not in (Status.OPTIMAL, Status.STATIONARY) or certificate is None:
+    if solution is None or certificate is None or status not in (Status.OPTIMAL, Status.STATIONARY):
+        solution = solver.solution(problem, state)
         began = clock.seconds
         certificate = judge(solution)
         judging += clock.seconds - began

@@ -220,7 +220,7 @@ def _measured(problem: BoxQP, qp: LowRankQP, beta: np.ndarray, b: float) -> Cand
     else:
         f = qp.times(qp.t_times(np.append(beta, np.zeros(beta.size))))[: beta.size]
     measure = problem.measure(beta, f)
-    primal = problem.values(beta, f, b)[0]
+    primal = problem.primal(beta, f, b)
     if primal <= measure.primal:
         return Candidate(beta, f, b, replace(measure, primal=primal))
     return Candidate(beta, f, problem.solution(beta, f).b, measure)

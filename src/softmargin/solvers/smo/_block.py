@@ -6,6 +6,10 @@ from softmargin.core.jit import compiled
 
 _TINY = 1e-12  # a curvature below this counts as this: the step then ends at a bound
 _NEVER = 1e300  # added to the wish of a variable that cannot move that way
+# The whole problem is solved over all variables until the violation has fallen by the factor _COARSE; then in at most
+# _STAGES stages over those whose wish is within _MARGIN times the violation of a bound, if these are fewer than the
+# share _WORTHWHILE of all.
+_COARSE, _STAGES, _MARGIN, _WORTHWHILE = 1e-3, 10, 3.0, 0.75
 
 
 @compiled(sums=True, maxima=True)
@@ -61,3 +65,99 @@ def solve(matrix, wish, beta, lo, hi, epsilon, tol, max_steps):
         for k in range(n):
             wish[k] -= step * (row_i[k] - row_j[k])
     return max_steps
+
+
+@compiled(sums=True, maxima=True)
+def solve_all(matrix, unit, p, lo, hi, epsilon, accuracy, max_steps, before, f_before, beta, f):
+    """Pair steps on the whole problem, from `before` with f_before = K before, to `beta` with f = K beta.
+
+    It ends when the violation has fallen by the factor `accuracy`. `matrix` is K divided by `unit`, a power of two.
+    Returns the number of steps, the violation before, the gain, how many variables moved, and the size of the terms of
+    the dual value.
+    """
+    n = p.size
+    wish, low, high, scaled = p - f_before, unit * lo, unit * hi, unit * before
+    wish_before = wish.copy()
+    highest, lowest = extremes(wish, scaled, low, high, epsilon)
+    violation = highest - lowest
+    steps = solve_in_stages(matrix, wish, scaled, low, high, epsilon, accuracy * violation, max_steps, violation)
+    moved, mean, cost = 0, 0.0, 0.0
+    for k in range(n):
+        beta[k] = scaled[k] / unit
+        f[k] = f_before[k]
+        cost += abs(beta[k]) - abs(before[k])
+        if beta[k] != before[k]:
+            moved += 1
+            mean += wish[k] + wish_before[k]
+    mean /= max(moved, 1)
+    gain = 0.0
+    for k in range(n):
+        if beta[k] != before[k]:
+            change = beta[k] - before[k]
+            gain += 0.5 * change * (wish[k] + wish_before[k] - mean)
+            add_row(matrix[k], unit * change, f)
+    linear = curvature = 0.0
+    for k in range(n):
+        linear += p[k] * beta[k]
+        curvature += beta[k] * f[k]
+    return steps, violation, gain - epsilon * cost, moved, max(abs(linear), 0.5 * curvature)
+
+
+@compiled
+def solve_in_stages(matrix, wish, beta, lo, hi, epsilon, tol, max_steps, violation):
+    """`solve`, but once the violation is small only over the variables that may still move.
+
+    Those are the ones whose wish is within _MARGIN times the violation of being violated. The others are brought up to
+    date afterwards, and looked at again.
+    """
+    n = wish.size
+    steps = solve(matrix, wish, beta, lo, hi, epsilon, max(tol, _COARSE * violation), max_steps)
+    for _ in range(_STAGES):
+        highest, lowest = extremes(wish, beta, lo, hi, epsilon)
+        if highest - lowest <= tol or steps >= max_steps:
+            return steps
+        margin = _MARGIN * (highest - lowest)
+        is_active = np.empty(n, dtype=np.bool_)
+        for k in range(n):
+            rise = wish[k] + epsilon if beta[k] < 0.0 else wish[k] - epsilon
+            fall = wish[k] - epsilon if beta[k] > 0.0 else wish[k] + epsilon
+            may_rise = beta[k] < hi[k] and rise > lowest - margin
+            is_active[k] = may_rise or (beta[k] > lo[k] and fall < highest + margin)
+        active = np.flatnonzero(is_active)
+        if active.size > _WORTHWHILE * n:
+            steps += solve(matrix, wish, beta, lo, hi, epsilon, max(tol, 0.1 * (highest - lowest)), max_steps - steps)
+            continue
+        part, part_wish, part_beta = np.empty((active.size, active.size), matrix.dtype), wish[active], beta[active]
+        for a in range(active.size):
+            row = matrix[active[a]]
+            for c in range(active.size):
+                part[a, c] = row[active[c]]
+        made = solve(part, part_wish, part_beta, lo[active], hi[active], epsilon, tol, max_steps - steps)
+        if made == 0:
+            break
+        steps += made
+        for a in range(active.size):
+            k = active[a]
+            if part_beta[a] != beta[k]:
+                add_row(matrix[k], beta[k] - part_beta[a], wish)
+                beta[k] = part_beta[a]
+        wish[active] = part_wish
+    return steps + solve(matrix, wish, beta, lo, hi, epsilon, tol, max_steps - steps)
+
+
+@compiled(maxima=True)
+def extremes(wish, beta, lo, hi, epsilon):
+    """The largest wish to rise of a variable that can, and the least wish to fall."""
+    highest, lowest = -_NEVER, _NEVER
+    for k in range(wish.size):
+        rise = wish[k] + epsilon if beta[k] < 0.0 else wish[k] - epsilon
+        fall = wish[k] - epsilon if beta[k] > 0.0 else wish[k] + epsilon
+        highest = max(highest, rise if beta[k] < hi[k] else -_NEVER)
+        lowest = min(lowest, fall if beta[k] > lo[k] else _NEVER)
+    return highest, lowest
+
+
+@compiled(sums=True)
+def add_row(row, coefficient, total):
+    for j in range(total.size):
+        total[j] += coefficient * row[j]

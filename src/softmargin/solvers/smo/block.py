@@ -6,7 +6,7 @@
              one product with the rows of the variables that moved updates f = K beta
 
 The last block's members stay as long as there is room: those at a bound leave first, then the oldest. Blocks begin
-small, because the first violators are guesses; a problem that fits into one block is solved at once.
+small, because the first violators are guesses. A problem that fits into one block is solved at once.
 """
 
 import math
@@ -62,9 +62,11 @@ class BlockSMO:
 
         K = problem.K
         size = min(self.size, problem.p.size, K.capacity)
+        if size == problem.p.size:
+            return _at_once(problem, state)
         block = state.scratch
         if not isinstance(block, Block) or block.size != size:
-            block = Block.first(size, problem.p.size, K.dtype)
+            block = Block.first(size, K.dtype)
         before = block
         block, violation = block.next(problem, state.beta, state.f)
         members = block.members
@@ -77,12 +79,8 @@ class BlockSMO:
         wish = problem.p[members] - state.f[members]
         beta, block_wish = unit * state.beta[members], wish.copy()
         lo, hi = unit * problem.lo[members], unit * problem.hi[members]
-        tol, max_steps = self.accuracy * violation, _INNER_STEPS
-        if members.size == problem.p.size:  # the whole problem: to its end, if that is not far
-            most = min(_EXACT_STEPS, _EXACT_WORK // members.size)
-            accuracy = _EXACT if problem.kinks is None or members.size <= _FEW_ROWS else _NEARLY_EXACT
-            tol, max_steps = accuracy * violation, max(most, 10 * members.size)
-        steps = _block.solve(matrix, block_wish, beta, lo, hi, problem.epsilon, tol, max_steps)
+        tol = self.accuracy * violation
+        steps = _block.solve(matrix, block_wish, beta, lo, hi, problem.epsilon, tol, _INNER_STEPS)
         beta /= unit
         before_beta = state.beta[members]
         change = beta - before_beta
@@ -94,18 +92,15 @@ class BlockSMO:
         gain = 0.5 * float(change[moved] @ (wishes - wishes.mean())) if moved.size else 0.0
         if problem.epsilon:
             gain -= problem.epsilon * float((np.abs(beta) - np.abs(before_beta)).sum())
-        rounding = ROUNDING * problem.magnitude(all_beta, f)
-        nothing = max(rounding, problem.measure(state.beta, state.f).gap / _FAR)
-        has_gained = gain > nothing or violation < before.least
-        idle = 0 if has_gained else before.idle + 1
+        progress = before.progress.after(problem, state, gain, violation, problem.magnitude(all_beta, f))
         return replace(
             state,
             beta=all_beta,
             f=f,
             iterations=state.iterations + 1,
             pair_steps=state.pair_steps + steps,
-            is_stalled=idle >= _IDLE_ROUNDS or (moved.size == 0 and members.size == problem.p.size),
-            scratch=replace(block, idle=idle, least=min(violation, before.least)),
+            is_stalled=progress.idle >= _IDLE_ROUNDS,
+            scratch=replace(block, progress=progress),
         ).counted(problem)
 
     def measure(self, problem: BoxQP, state: DualState) -> Measure:
@@ -121,6 +116,60 @@ class BlockSMO:
         return state.is_stalled
 
 
+@dataclass(frozen=True)
+class Progress:
+    """The last `idle` rounds gained nothing, and `least` is the smallest violation so far."""
+
+    idle: int = 0
+    least: float = np.inf
+
+    def after(self, problem: BoxQP, state: DualState, gain: float, violation: float, magnitude: float) -> "Progress":
+        """The same after a round from this state with this gain, before which the violation was `violation`."""
+        is_idle = gain <= ROUNDING * magnitude or gain <= problem.measure(state.beta, state.f).gap / _FAR
+        idle = self.idle + 1 if is_idle and violation >= self.least else 0
+        return Progress(idle, min(violation, self.least))
+
+
+def _at_once(problem: BoxQP, state: DualState) -> DualState:
+    """A step whose block is the whole problem: it is solved to its end, if that is not far."""
+    from softmargin.solvers.smo import _block
+
+    n, matrix = problem.p.size, problem.K.everything()
+    unit = _unit(matrix)
+    accuracy = _EXACT if problem.kinks is None or n <= _FEW_ROWS else _NEARLY_EXACT
+    max_steps = max(min(_EXACT_STEPS, _EXACT_WORK // n), 10 * n)
+    beta, f = np.empty((2, n))
+    steps, violation, gain, moved, magnitude = _block.solve_all(
+        matrix if unit == 1.0 else matrix / unit,
+        unit,
+        problem.p,
+        problem.lo,
+        problem.hi,
+        problem.epsilon,
+        accuracy,
+        max_steps,
+        state.beta,
+        state.f,
+        beta,
+        f,
+    )
+    before = state.scratch if isinstance(state.scratch, Progress) else Progress()
+    progress = before.after(problem, state, gain, violation, magnitude)
+    K = problem.K
+    return replace(
+        state,
+        beta=beta,
+        f=f,
+        iterations=state.iterations + 1,
+        pair_steps=state.pair_steps + steps,
+        is_stalled=progress.idle >= _IDLE_ROUNDS or moved == 0,
+        scratch=progress,
+        kernel_evaluations=K.n_evaluations,
+        hits=K.hits,
+        misses=K.misses,
+    )
+
+
 class BlockMatrix:
     """The kernel matrix of a block, and whose values each place of it holds (-1: nobody's)."""
 
@@ -131,9 +180,6 @@ class BlockMatrix:
     def fill(self, problem: BoxQP, members: np.ndarray, slots: np.ndarray) -> np.ndarray:
         """K over the members; only rows and columns of places that changed hands are gathered."""
         n = members.size
-        whole = problem.K.whole(members, slots)
-        if whole is not None:
-            return whole
         fresh = np.flatnonzero(self.holds[:n] != members)
         if fresh.size:
             self.holds[n:] = -1  # what those places hold is not kept up to date
@@ -146,22 +192,19 @@ class BlockMatrix:
 
 @dataclass(frozen=True)
 class Block:
-    """The members of the working block, each in its place, and since when; the last `idle` rounds gained nothing, and
-    `least` is the smallest violation so far.
-    """
+    """The members of the working block, each in its place, and since when."""
 
     matrix: BlockMatrix
     members: np.ndarray
     since: np.ndarray
     round: int = 0
     entering: int = _FIRST
-    idle: int = 0
-    least: float = np.inf
+    progress: Progress = Progress()
 
     @classmethod
-    def first(cls, size: int, n: int, dtype: Any) -> "Block":
-        """Nobody, or all at once if there is room."""
-        members = np.arange(n if n <= size else 0)
+    def first(cls, size: int, dtype: Any) -> "Block":
+        """Nobody."""
+        members = np.arange(0)
         return cls(BlockMatrix(size, dtype), members, np.zeros_like(members))
 
     @property
