@@ -209,7 +209,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         pairs = pairs_of(codes, classes.size, weights)
         if all_classes is None:
             validation.two_classes_left(codes, weights)
-        validation.finite_scale(C, [pair.signed_weights for pair in pairs])
+        validation.finite_scale(C, [weights])
 
         def attributes(rows: Rows, solutions: list[Any]) -> dict[str, Any]:
             found = [solution or _nothing(pair) for solution, pair in zip(solutions, pairs, strict=True)]
@@ -338,10 +338,11 @@ def _support(
     n_classes = pairs[-1].second + 1
     coefficients = np.zeros((n_classes - 1, codes.size))
     for pair, solution in zip(pairs, solutions, strict=True):
-        beta = solution.alpha * np.sign(pair.signed_weights)
-        own = codes[pair.index] == pair.first
-        coefficients[pair.second - 1, pair.index[own]] = beta[own]
-        coefficients[pair.first, pair.index[~own]] = beta[~own]
+        used = np.flatnonzero(solution.alpha)
+        index, beta = pair.index[used], solution.alpha[used] * np.sign(pair.signed_weights[used])
+        own = codes[index] == pair.first
+        coefficients[pair.second - 1, index[own]] = beta[own]
+        coefficients[pair.first, index[~own]] = beta[~own]
     is_support = coefficients.any(axis=0)
     support = np.concatenate([np.flatnonzero(is_support & (codes == c)) for c in range(n_classes)]).astype(np.int32)
     if known is not None and np.array_equal(known[0], support):

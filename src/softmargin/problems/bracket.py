@@ -35,8 +35,8 @@ class Bound(NamedTuple):
 class Side:
     """Losses upper_i max(0, z_i (t_i - f_i - shift)) of some rows, which are an index, a mask or a slice; z_i = +-1.
 
-    The targets are t_i = target_i + target_low_i, numbers with twice the digits; without them t_i = z_i. Low digits that
-    are no array are zero.
+    The targets are t_i = target_i + target_low_i, numbers with twice the digits; without them t_i = z_i. Low digits
+    that are no array are zero.
     """
 
     rows: Any
