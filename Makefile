@@ -8,10 +8,14 @@ TEST_CACHE := $(CURDIR)/build/numba-cache$(VENV)
 # As many processes as there are cores share the tests.
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test test-exact test-oldest fuzz setup fmt lint bench-smoke docs clean
+.PHONY: demo pictures test test-exact test-oldest fuzz setup fmt lint bench-smoke docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
+
+# The pictures of README and docs, drawn anew by the examples.
+pictures: $(VENV)/.demo
+	for example in demo regression novelty; do $(BIN)/python examples/$$example.py docs/pictures || exit 1; done
 
 test: $(VENV)/.dev
 	rm -rf $(TEST_CACHE)
@@ -65,7 +69,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	touch $@ $(VENV)/.demo
 
 .venv-oldest/.dev: pyproject.toml
-	$(PYTHON) -m venv .venv-oldest
+	$(PYTHON) -m venv --clear .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check uv
 	.venv-oldest/bin/python -m uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct -e ".[test,cli,plot,parquet]"
 	touch $@

@@ -1,5 +1,6 @@
 """Train on real data, print the proof and the accuracy, and draw how the gap closed."""
 
+import sys
 from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer
@@ -10,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from softmargin import ConvergenceDisplay, LinearSVC, certify
 
 
-def main() -> None:
+def main(folder: Path = Path("demo")) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     model = make_pipeline(StandardScaler(), LinearSVC(C=1.0, tol=1e-6))
@@ -31,16 +32,18 @@ def main() -> None:
         import matplotlib
 
         matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
     except ImportError:
         print("\nInstall softmargin[plot] to see the convergence plot.")
         return
-    picture = Path("demo") / "convergence.png"
+    picture = folder / "convergence.png"
     picture.parent.mkdir(exist_ok=True)
-    display = ConvergenceDisplay.from_estimator(svc)
-    display.figure_.suptitle("OCAS on breast cancer: the bound meets the objective")
-    display.figure_.savefig(picture, dpi=120)
+    figure, pair = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    ConvergenceDisplay.from_estimator(svc, against="iterations", ax=pair)
+    pair[0].set_xlabel("iteration")
+    figure.savefig(picture, dpi=90)
     print(f"\nConvergence plot: {picture}")
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:2]))

@@ -19,6 +19,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 from softmargin import LinearSVC
+from softmargin.core.kinds import PLANES
 from softmargin.core.result import Solution
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import RiskProblem
@@ -55,7 +56,7 @@ class FrankWolfe:
     """The method. Settings are fields: this one has none but the stop rule."""
 
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = RiskProblem
+    needs: ClassVar[str] = PLANES
     state_type: ClassVar[type] = FrankWolfeState
 
     def init(self, problem: RiskProblem, start: Any = None) -> FrankWolfeState:

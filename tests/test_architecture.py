@@ -15,7 +15,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 # What each part may import of ours. An entry with a dot names one module of a part.
 ALLOWED = {
     "core": set(),
-    "tasks": set(),
+    "tasks": {"core"},
     "linalg": {"core.jit"},
     "data": {"core", "linalg"},
     "kernels": {"core", "data", "linalg"},
@@ -89,6 +89,8 @@ def test_solver_families_do_not_import_each_other():
     families = {p.name for p in solvers.iterdir() if p.is_dir() and p.name != "__pycache__"}
     for path in solvers.rglob("*.py"):
         own = path.relative_to(solvers).parts[0]
+        if own == "__init__.py":
+            continue  # the list of public names
         for module, line, _ in imports(parsed(path)):
             for family in families - {own}:
                 assert not module.startswith(f"softmargin.solvers.{family}"), f"{path.name}:{line} imports {module}"

@@ -1,6 +1,7 @@
 """What the races of regression and one class share: turns, the smaller tolerance where an objective is worse, goals."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -29,13 +30,13 @@ def in_turn(runs: Mapping[str, Callable[[], FamilyFit]], rounds: int) -> dict[st
 def kernel_row(problem: FamilyProblem, rivals: Iterable[str], repeats: int, threads: int) -> dict[str, Any]:
     """Our machine against these rivals, on one problem: a row of the table."""
     runs: dict[str, Callable[[FamilyProblem], FamilyFit]] = {
-        "softmargin": lambda problem: family.softmargin(problem, n_jobs=threads),
+        "softmargin": partial(family.softmargin, n_jobs=threads),
         **{name: family.RIVALS[name] for name in rivals},
     }
     part = problem.part(WARM_UP_ROWS)
     for run in runs.values():
         run(part)
-    found = in_turn({name: lambda run=run: run(problem) for name, run in runs.items()}, repeats)
+    found = in_turn({name: partial(run, problem) for name, run in runs.items()}, repeats)
     ours, tol = found["softmargin"], family.TOL
     duals = {name: found[name][-1].score.dual for name in rivals}
     for tighter in TIGHTER:

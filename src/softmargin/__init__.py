@@ -1,8 +1,8 @@
 """Support vector machines trained exactly, fast, and with proof."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from softmargin.core.exports import on_demand
 from softmargin.tasks.records import TASKS
 from softmargin.tasks.solvers import SOLVERS
 
@@ -35,7 +35,9 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.io.svmlight import load_svmlight as load_svmlight
     from softmargin.report.convergence import ConvergenceDisplay as ConvergenceDisplay
     from softmargin.report.margins import MarginDisplay as MarginDisplay
+    from softmargin.report.novelty import NoveltyDisplay as NoveltyDisplay
     from softmargin.report.ranking import RankingDisplay as RankingDisplay
+    from softmargin.report.residuals import ResidualDisplay as ResidualDisplay
     from softmargin.solvers.active_set.active_set import ActiveSet as ActiveSet
     from softmargin.solvers.cutting_plane.cpa import CPA as CPA
     from softmargin.solvers.cutting_plane.ocas import OCAS as OCAS
@@ -57,6 +59,8 @@ _HOME = {
     "ConvergenceDisplay": "softmargin.report.convergence",
     "MarginDisplay": "softmargin.report.margins",
     "RankingDisplay": "softmargin.report.ranking",
+    "ResidualDisplay": "softmargin.report.residuals",
+    "NoveltyDisplay": "softmargin.report.novelty",
     "Certificate": "softmargin.core.result",
     "Status": "softmargin.core.status",
     "SoftmarginError": "softmargin.core.errors",
@@ -76,6 +80,8 @@ __all__ = [
     "ConvergenceDisplay",
     "MarginDisplay",
     "RankingDisplay",
+    "ResidualDisplay",
+    "NoveltyDisplay",
     "Certificate",
     "Status",
     "SoftmarginError",
@@ -84,12 +90,4 @@ __all__ = [
     "ConvergenceWarning",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'softmargin' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = on_demand(__name__, _HOME)

@@ -83,7 +83,9 @@ builtins.open = full
 
 def cache_hits(folder, factor=2, before=""):
     """Compile a function for two types in a new process; how many of them the cache in `folder` had."""
-    (folder / "source.py").write_text(SOURCE.format(factor=factor))
+    source, text = folder / "source.py", SOURCE.format(factor=factor)
+    if not source.exists() or source.read_text() != text:  # older versions of Numba go by the time it was written
+        source.write_text(text)
     code = f"""
 import sys
 sys.dont_write_bytecode = True

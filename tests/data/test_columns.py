@@ -115,7 +115,7 @@ def test_split_rows_are_rows(of):
     rows = of(example(), merging=True).inner
     matrix = rows.native()
     assert (rows.n_rows, rows.n_cols) == matrix.shape == (rows.flat.n_rows, rows.flat.n_cols)
-    np.testing.assert_allclose(rows.sq_norms(), matrix.multiply(matrix).sum(axis=1))
+    np.testing.assert_allclose(rows.sq_norms(), np.ravel(matrix.multiply(matrix).sum(axis=1)))
     np.testing.assert_array_equal(rows.take(np.array([3, 1])).native().toarray(), matrix[[3, 1]].toarray())
     np.testing.assert_array_equal(rows.densified(slice(4, 6), np.float32), matrix[4:6].toarray().astype(np.float32))
     np.testing.assert_allclose(rows.cross(rows.take(slice(5))), (matrix @ matrix[:5].T).toarray())

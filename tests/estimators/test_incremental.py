@@ -300,9 +300,9 @@ class TestForget:
 
 def holds(model, value):
     """Whether an array with data has this value, as given or made ready for a kernel."""
-    live = model._live[1]
-    seen, todo, found = set(), [model._training, model.support_vectors_, live.training, live._rows, live._matrix], False
-    factor = live._matrix.side.factor
+    fit = model._incremental[1]
+    seen, todo, found = set(), [model._training, model.support_vectors_, fit.training, fit._rows, fit._matrix], False
+    factor = fit._matrix.side.factor
     while todo:
         part = todo.pop()
         if id(part) in seen:
@@ -312,7 +312,7 @@ def holds(model, value):
             memory = part if part.base is None or not isinstance(part.base, np.ndarray) else part.base
             numbers = memory[np.isfinite(memory)] if memory.dtype.kind == "f" else np.empty(0)
             found |= bool(np.isclose(numbers, value, rtol=1e-9).any())
-            found |= live._matrix.side.is_sparse and bool(np.isclose(numbers, factor * value, rtol=1e-9).any())
+            found |= fit._matrix.side.is_sparse and bool(np.isclose(numbers, factor * value, rtol=1e-9).any())
         elif isinstance(part, dict):
             todo.extend(part.values())
         elif isinstance(part, list | tuple):
@@ -539,12 +539,12 @@ class TestKeeping:
             with pytest.raises(SoftmarginError, match="overflow on these rows"):
                 change(load(tmp_path / "m"))
 
-    def test_a_pickle_has_no_live_state(self, binary):
+    def test_a_pickle_has_nothing_that_is_kept_ready(self, binary):
         X, y = binary
         model = SVC(gamma=0.1).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
-        assert model._live is not None
+        assert model._incremental is not None
         assert len(pickle.dumps(model)) < 3 * X.nbytes + 60_000
-        assert pickle.loads(pickle.dumps(model))._live is None
+        assert pickle.loads(pickle.dumps(model))._incremental is None
 
     def test_rows_are_kept_only_where_it_is_asked_for(self, binary):
         X, y = binary

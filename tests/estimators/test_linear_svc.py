@@ -394,7 +394,7 @@ class TestThreads:
         if kind == "dense":
             X = rng.standard_normal((40_000, 60))
         elif kind == "sparse":
-            X = sp.random_array((60_000, 500), density=0.06, format="csr", rng=rng)
+            X = sp.random(60_000, 500, density=0.06, format="csr", random_state=rng)
         else:  # n < d, and one row has more values than a block
             X = rng.standard_normal((150, 8_000))
         scores = X @ rng.standard_normal((X.shape[1], 3)) + rng.standard_normal((X.shape[0], 3))

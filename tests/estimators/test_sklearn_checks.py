@@ -4,9 +4,27 @@ Options that do not concern each other share an instance. Where a check fails, `
 """
 
 import pytest
+from sklearn.base import OutlierMixin
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softmargin import OCAS, SGD, SVC, LinearSVC, OrdinalSVC, Pegasos, RankSVM
+from softmargin import (
+    CPA,
+    IPM,
+    OCAS,
+    SGD,
+    SMO,
+    SVC,
+    SVR,
+    ActiveSet,
+    BlockSMO,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVR,
+    OneClassSVM,
+    OrdinalSVC,
+    Pegasos,
+    RankSVM,
+)
 
 
 class Products:
@@ -57,8 +75,76 @@ ORDERED = [
     OrdinalSVC(tol=1e-8, thresholds="all"),
     OrdinalSVC(tol=1e-8, thresholds="immediate", n_jobs=2, warm_start=True),
     OrdinalSVC(tol=1e-8, thresholds="all", class_weight="balanced"),
-    OrdinalSVC(solver="cpa", cost="zero_one", class_weight="balanced", tol=1e-6),
+    # C is so small that no pair reaches its margin in the check of weights. Rows of such pairs have scores that are
+    # equal but for rounding, and then rounding decides which of them a fitted threshold separates.
+    OrdinalSVC(0.01, solver="cpa", cost="zero_one", class_weight="balanced", tol=1e-6),
 ]
+# The default epsilon of 0.1 is larger than what some checks learn from, so that their optimum is zero.
+REGRESSION = [
+    LinearSVR(),
+    LinearSVR(tol=1e-8),
+    LinearSVR(solver="cpa", epsilon=0.1, tol=1e-6),
+    LinearSVR(tol=1e-8, epsilon=0.1, n_jobs=2, warm_start=True),
+    LinearSVR(tol=1e-8, fit_intercept=False),
+    LinearSVR(tol=1e-8, intercept="penalised", intercept_scaling=10.0),
+    LinearSVR(tol=1e-8, solver=OCAS(mixing=0.5, stopping="epsilon")),
+    LinearSVR(solver=CPA(), tol=1e-6),
+    SVR(),
+    SVR(tol=1e-8),
+    SVR(tol=1e-10, epsilon=0.0, stopping="kkt", n_jobs=2, warm_start=True),
+    SVR(solver="active_set", tol=1e-8),
+    SVR(solver=ActiveSet("full", start="cold"), epsilon=0.0, tol=1e-8),
+    SVR(kernel="precomputed"),
+    SVR(kernel="linear", tol=1e-6),
+    SVR(kernel="linear", solver="ipm", tol=1e-6),
+    SVR(solver=IPM(), epsilon=0.0, tol=1e-8),
+    SVR(kernel="poly", max_iter=20),
+    SVR(kernel="sigmoid", max_iter=20),
+    SVR(kernel=Products()),
+    SVR(solver=BlockSMO(size=8), epsilon=0.0, tol=1e-10),
+    SVR(kernel="laplacian", working_set="most_violating_pair", tol=1e-8),
+    SVR(gamma="auto", working_set="second_order", shrinking=False, tol=1e-8),
+    SVR(gamma=0.5, working_set="maximum_gain", tol=1e-8),
+    SVR(working_set="hybrid_maximum_gain", cache_bytes=1e5, tol=1e-8),
+    SVR(working_set="gain_one_row", cache_size=1.0, tol=1e-8),
+    SVR(working_set="gain_all_cached", tol=1e-8),
+    SVR(working_set="decomposition"),
+]
+ONE_CLASS = [
+    LinearOneClassSVM(),
+    LinearOneClassSVM(tol=1e-8),
+    LinearOneClassSVM(0.1, solver="cpa", tol=1e-6),
+    LinearOneClassSVM(0.9, tol=1e-8, n_jobs=2, warm_start=True),
+    LinearOneClassSVM(tol=1e-8, solver=OCAS(mixing=0.5)),
+    OneClassSVM(),
+    OneClassSVM(tol=1e-8),
+    OneClassSVM(1.0),
+    OneClassSVM(0.01, tol=1e-8, stopping="kkt", n_jobs=2, warm_start=True),
+    OneClassSVM(solver="active_set", tol=1e-8),
+    OneClassSVM(0.1, solver=ActiveSet("full", start="cold"), tol=1e-8),
+    OneClassSVM(kernel="precomputed"),
+    OneClassSVM(kernel="linear", tol=1e-6),
+    OneClassSVM(0.9, kernel="linear", solver="ipm", tol=1e-6),
+    OneClassSVM(0.1, kernel="poly", max_iter=20),
+    OneClassSVM(0.1, kernel="sigmoid", max_iter=20),
+    OneClassSVM(kernel=Products()),
+    OneClassSVM(0.1, solver=BlockSMO(size=8), tol=1e-10),
+    OneClassSVM(kernel="laplacian", working_set="most_violating_pair", tol=1e-8),
+    OneClassSVM(gamma="auto", working_set="second_order", shrinking=False, tol=1e-8),
+    OneClassSVM(0.1, gamma=0.5, solver=SMO("maximum_gain"), tol=1e-8),
+    OneClassSVM(working_set="hybrid_maximum_gain", cache_bytes=1e5, tol=1e-8),
+    OneClassSVM(working_set="gain_one_row", cache_size=1.0, tol=1e-10),
+    OneClassSVM(0.9, working_set="gain_all_cached", tol=1e-8),
+    OneClassSVM(0.1, working_set="decomposition"),
+]
+
+# What a one-class estimator may fail a check with, and why that is no fault. The checks compare decision values before
+# labels. Those of rows on the boundary are zero up to rounding, and their signs are what `predict` returns.
+OF_ONE_CLASS = {
+    ".predict revealed that fitting with": "rows on the boundary have no certain label; scikit-learn's fails too",
+    "predict of OneClassSVM is not invariant": "rows on the boundary have no certain label",
+    "`n_iter_` attribute should be greater": "the rows that the solver begins with are the optimum already",
+}
 
 
 def expected_failures(estimator):
@@ -70,7 +156,15 @@ def expected_failures(estimator):
         return {"check_class_weight_classifiers": "needs an intercept; scikit-learn's LinearSVC without one fails too"}
     if params.get("decision_function_shape") == "ovo":
         return {"check_classifiers_train": "expects a column a class; scikit-learn's SVC with this shape fails too"}
-    if params.get("kernel") == "sigmoid":
+    if params.get("kernel") == "sigmoid" and isinstance(estimator, SVR):
+        return {"check_regressors_train": "expects a good score; scikit-learn's SVR with this kernel fails too"}
+    if params.get("kernel") == "precomputed" and isinstance(estimator, OneClassSVM):
+        return dict.fromkeys(("check_outliers_train", "check_outliers_fit_predict"), "gives rows for a kernel matrix")
+    if repr(estimator) == "LinearOneClassSVM()":
+        reason = "two fits agree to the tolerance, which is 1e-3; with tol=1e-8 they agree as well as the check expects"
+        checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+        return dict.fromkeys(checks, reason)
+    if params.get("kernel") == "sigmoid" and hasattr(estimator, "partial_fit"):
         return {"check_estimators_partial_fit_n_features": "partial_fit needs a kernel that is positive semi-definite"}
     if isinstance(params["solver"], Pegasos | SGD):
         reason = "a row of weight 2 is visited once, with a step of twice the length: the same optimum, another path"
@@ -79,9 +173,19 @@ def expected_failures(estimator):
     return {}
 
 
-# Some checks give any numbers as a kernel matrix, and limits or budgets end some fits early.
+# Some checks give any numbers as a kernel matrix, limits or budgets end some fits early, and rows around the origin
+# have no linear one-class model.
 @pytest.mark.filterwarnings("ignore:the kernel .* is indefinite:UserWarning")
+@pytest.mark.filterwarnings("ignore:the optimum is w = 0:UserWarning")
 @pytest.mark.filterwarnings("ignore::softmargin.ConvergenceWarning")
-@parametrize_with_checks([*LINEAR, *KERNEL, *ORDERED], expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [*LINEAR, *KERNEL, *ORDERED, *REGRESSION, *ONE_CLASS], expected_failed_checks=expected_failures
+)
 def test_estimator_check(estimator, check):
-    check(estimator)
+    try:
+        check(estimator)
+    except AssertionError as error:
+        reason = next((reason for text, reason in OF_ONE_CLASS.items() if text in str(error)), None)
+        if reason is None or not isinstance(estimator, OutlierMixin):
+            raise
+        pytest.xfail(reason)

@@ -4,6 +4,7 @@ import pickle
 import re
 import signal
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -239,6 +240,8 @@ def interrupting(monkeypatch):
             calls.append(method)
             if len(calls) == at:
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                if threading.current_thread() is not threading.main_thread():
+                    time.sleep(0.2)  # the main thread hears it when it runs next
             return original(self, *args)
 
         monkeypatch.setattr(BlockSMO, method, watched)
@@ -412,7 +415,12 @@ class TestProgressLine:
         lines = err.strip().splitlines()
         assert out == ""
         assert all(line.startswith("SVC") for line in lines)
-        assert re.search(rf"iteration +{model.n_iter_[0]} ", err)
+        iterations = [int(found) for found in re.findall(r"iteration +(\d+) ", err)]
+        gaps = [float(found) for found in re.findall(r"gap (\S+) ", err)]
+        assert iterations[0] == 0
+        assert iterations == sorted(set(iterations))
+        assert 0 < iterations[-1] <= model.n_iter_[0]
+        assert gaps[-1] <= 10 * model.tol  # there is a line for every factor of ten, not always for the end
         assert str(Status.OPTIMAL) in lines[-1]
 
     def test_several_classes_name_their_pair(self, three_classes, capsys):

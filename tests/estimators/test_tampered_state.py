@@ -5,7 +5,19 @@ import warnings
 import numpy as np
 import pytest
 
-from softmargin import SVC, LinearSVC, ModelFileError, OrdinalSVC, RankSVM, SoftmarginError, load
+from softmargin import (
+    SVC,
+    SVR,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVR,
+    ModelFileError,
+    OneClassSVM,
+    OrdinalSVC,
+    RankSVM,
+    SoftmarginError,
+    load,
+)
 from softmargin.io.model_file import read_model, write_model
 
 MODELS = {
@@ -15,6 +27,10 @@ MODELS = {
     "ranking": RankSVM(max_iter=4, tol=1e-9),
     "ordinal": OrdinalSVC(thresholds="all", max_iter=4, tol=1e-9),
     "kernel": SVC(solver="smo", max_iter=10, tol=1e-9),
+    "linear regression": LinearSVR(max_iter=4, tol=1e-9),
+    "regression": SVR(solver="smo", max_iter=10, tol=1e-9),
+    "linear one-class": LinearOneClassSVM(max_iter=2, tol=1e-9, warm_start=True),
+    "one-class": OneClassSVM(solver="smo", max_iter=10, tol=1e-9, warm_start=True),
 }
 
 
@@ -43,9 +59,9 @@ def float_arrays(record):
 
 
 def goes_on(path, X, y, factor=1.0):
-    """Goes on at a C that is larger by this factor."""
+    """Goes on at a C that is larger by this factor, where there is a C."""
     model = load(path)
-    model.set_params(warm_start=True, max_iter=6, C=factor * model.C)
+    model.set_params(warm_start=True, max_iter=6, **({"C": factor * model.C} if "C" in model.get_params() else {}))
     model.fit(X, y)
     return model
 

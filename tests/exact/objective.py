@@ -2,12 +2,14 @@
 
 Nothing here uses the library: a problem is what `docs/notation.md` says, and a model is what its fitted attributes
 hold, every float64 taken as the rational number that it is. A training problem is a list of tasks, one for each
-certificate of the model. All tasks have losses c_l max(0, 1 - margin_l):
+certificate of the model. All tasks have losses c_l max(0, m_l - margin_l):
 
-    linear     1/2 |w|^2 + sum_l c_l max(0, 1 - w.v_l - t.B_l)       v_l = y_i x_i, x_i - x_j or z_ik x_i
-    kernel     1/2 beta'K beta + sum_i c_i max(0, 1 - y_i ((K beta)_i + b))
+    linear     1/2 |w|^2 + sum_l c_l max(0, m_l - w.v_l - t.B_l) + t.total   v_l = y_i x_i, x_i - x_j or z_ik x_i
+    kernel     1/2 beta'K beta + sum_l c_l max(0, m_l - z_l (f_l + b)) + b total          f_l = (K beta)_i, i = row_l
 
-with free variables t: the intercept, or the thresholds. Values of kernels with exp are known up to 2^-399 each, and
+with free variables t: the intercept, or the thresholds. m_l is 1 unless the task is a regression, which has two losses
+a row, m = y - epsilon for z = 1 and m = -y - epsilon for z = -1, or one-class, where m = 0. The total is zero unless it
+is one-class, nu sum(s). Values of kernels with exp are known up to 2^-399 each, and
 everything that follows from them is a bracket that takes this into account; all the rest is exact.
 """
 
@@ -46,13 +48,16 @@ class LinearTask:
     costs: Sequence[Fraction]
     coefficients: Sequence[Sequence[int]]
     ascending: bool = False
+    margins: Sequence[Fraction] | None = None
+    total: Fraction = Fraction(0)
 
     def primal(self, w: Sequence[Fraction], t: Sequence[Fraction]) -> Bracket:
         if self.ascending and any(before > after for before, after in pairwise(t)):
             raise ArithmeticError("the thresholds do not ascend")
-        value = dot(w, w) / 2
-        for v, cost, B in zip(self.vectors, self.costs, self.coefficients, strict=True):
-            value += cost * max(Fraction(0), 1 - dot(w, v) - dot(t, B))
+        value = dot(w, w) / 2 + sum(t, Fraction(0)) * self.total
+        margins = self.margins or [Fraction(1)] * len(self.costs)
+        for v, cost, B, m in zip(self.vectors, self.costs, self.coefficients, margins, strict=True):
+            value += cost * max(Fraction(0), m - dot(w, v) - dot(t, B))
         return Bracket(value, value)
 
     @cached_property
@@ -61,7 +66,7 @@ class LinearTask:
         integers = _on_common_grid(self.vectors)
         Q = [[Fraction(sum(map(int.__mul__, a, b))) for b in integers[0]] for a in integers[0]]
         Q = [[value * integers[1] for value in row] for row in Q]
-        p, hi = [1] * len(Q), list(self.costs)
+        p, hi = list(self.margins or [1] * len(Q)), list(self.costs)
         A = [[B[k] for B in self.coefficients] for k in range(n_free)]
         if self.ascending:  # a multiplier for every t_k <= t_(k+1)
             for k in range(n_free - 1):
@@ -72,37 +77,59 @@ class LinearTask:
                     row.append((j == k + 1) - (j == k))
                 p.append(0)
                 hi.append(None)
-        found = maximise(BoxQP(Q, p, hi, A))
+        found = maximise(BoxQP(Q, p, hi, A, *_sum_to(self.total, self.costs)))
         return Bracket(found.lower, found.upper)
 
 
 @dataclass(frozen=True)
 class KernelTask:
-    """A task over a kernel matrix whose entries may be wrong by `error`; the intercept is free."""
+    """A task over a kernel matrix whose entries may be wrong by `error`; the intercept is free.
+
+    Loss l is of the row `rows[l]`; by default there is one for each row.
+    """
 
     K: Sequence[Sequence[Fraction]]
     error: Fraction
     signs: Sequence[int]
     costs: Sequence[Fraction]
+    margins: Sequence[Fraction] | None = None
+    rows: Sequence[int] | None = None
+    total: Fraction = Fraction(0)
+
+    @property
+    def _losses(self) -> Iterator[tuple[int, int, Fraction, Fraction]]:
+        margins = self.margins or [Fraction(1)] * len(self.costs)
+        return zip(self.rows or range(len(self.K)), self.signs, self.costs, margins, strict=True)
 
     def primal(self, beta: Sequence[Fraction], b: Fraction) -> Bracket:
         f = [dot(row, beta) for row in self.K]
-        value = dot(beta, f) / 2
-        for f_i, y, cost in zip(f, self.signs, self.costs, strict=True):
-            value += cost * max(Fraction(0), 1 - y * (f_i + b))
+        value = dot(beta, f) / 2 + b * self.total
+        for i, z, cost, m in self._losses:
+            value += cost * max(Fraction(0), m - z * (f[i] + b))
         size = sum(map(abs, beta), Fraction(0))
         error = self.error * size * (size / 2 + sum(self.costs))
         return Bracket(value - error, value + error)
 
     @cached_property
     def optimum(self) -> Bracket:
-        Q = [
-            [y * z * k for z, k in zip(self.signs, row, strict=True)] for y, row in zip(self.signs, self.K, strict=True)
-        ]
-        found = maximise(BoxQP(Q, [1] * len(Q), self.costs, [self.signs]))
+        losses = [*self._losses]
+        Q = [[y * z * self.K[i][j] for j, z, *_ in losses] for i, y, *_ in losses]
+        p = [m for *_, m in losses]
+        found = maximise(BoxQP(Q, p, self.costs, [self.signs], *_sum_to(self.total, self.costs)))
         size = sum(found.a)
         error = self.error * size * (size / 2 + sum(self.costs))
         return Bracket(found.lower - error, found.upper + error)
+
+
+def _sum_to(total: Fraction, costs: Sequence[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
+    """The right side of the one equation, and a point that satisfies it: the first variables at their limits."""
+    if not total:
+        return [], []
+    start, rest = [], total
+    for cost in costs:
+        start.append(min(cost, rest))
+        rest -= start[-1]
+    return [total], start
 
 
 def dot(left: Sequence[Fraction], right: Sequence[Any]) -> Fraction:
@@ -268,4 +295,66 @@ def _ordinal_svc(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
     yield task, task.primal(exact(model.coef_), exact(model.thresholds_))
 
 
-_KINDS = {"LinearSVC": _linear_svc, "SVC": _svc, "RankSVM": _rank_svm, "OrdinalSVC": _ordinal_svc}
+def _tube(problem: Any, model: Any, rows: Sequence[int]) -> tuple[list[int], list[int], list[Fraction], list[Fraction]]:
+    """Of a regression over these rows: the rows of the losses, by their place, their signs, costs and margins."""
+    s, C, epsilon = _weights(problem), Fraction(model.C), Fraction(model.epsilon)
+    y = exact(problem.y)
+    places = [*range(len(rows))]
+    low, high = [y[i] - epsilon for i in rows], [-y[i] - epsilon for i in rows]
+    signs = [1] * len(rows) + [-1] * len(rows)
+    return places + places, signs, [C * s[i] for i in rows] * 2, low + high
+
+
+def _linear_svr(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
+    X = exact(problem.dense)
+    kind = model.intercept if model.fit_intercept else "none"
+    scaling = Fraction(model.intercept_scaling)
+    if kind == "penalised":
+        X = [[*x, scaling] for x in X]
+    rows, signs, costs, margins = _tube(problem, model, range(len(X)))
+    task = LinearTask(
+        [[z * v for v in X[i]] for i, z in zip(rows, signs, strict=True)],
+        costs,
+        [[z] if kind == "free" else [] for z in signs],
+        margins=margins,
+    )
+    w, b = exact(model.coef_), exact(model.intercept_[0])
+    if kind == "none" and b != 0:
+        raise ArithmeticError("a model without intercept has one")
+    yield task, task.primal([*w, b / scaling] if kind == "penalised" else w, [b] if kind == "free" else [])
+
+
+def _linear_one_class(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
+    X, s = exact(problem.dense), _weights(problem)
+    task = LinearTask(X, s, [[1]] * len(s), margins=[Fraction(0)] * len(s), total=Fraction(model.nu) * sum(s))
+    yield task, task.primal(exact(model.coef_[0]), [-exact(model.offset_[0])])
+
+
+def _kernel_score(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
+    K, error = kernel_matrix(problem, model)
+    s = _weights(problem)
+    rows = [i for i in range(len(s)) if s[i] > 0]
+    beta = dict.fromkeys(rows, Fraction(0))
+    for i, value in zip(model.support_, exact(model.dual_coef_[0]), strict=True):
+        beta[int(i)] = value
+    K = [[K[i][j] for j in rows] for i in rows]
+    if problem.estimator == "SVR":
+        places, signs, costs, margins = _tube(problem, model, rows)
+        task = KernelTask(K, error, signs, costs, margins, places)
+    else:
+        costs = [s[i] for i in rows]
+        total = Fraction(model.nu) * sum(costs)
+        task = KernelTask(K, error, [1] * len(rows), costs, [Fraction(0)] * len(rows), total=total)
+    yield task, task.primal([beta[i] for i in rows], exact(model.intercept_[0]))
+
+
+_KINDS = {
+    "LinearSVC": _linear_svc,
+    "SVC": _svc,
+    "RankSVM": _rank_svm,
+    "OrdinalSVC": _ordinal_svc,
+    "LinearSVR": _linear_svr,
+    "SVR": _kernel_score,
+    "LinearOneClassSVM": _linear_one_class,
+    "OneClassSVM": _kernel_score,
+}

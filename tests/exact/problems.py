@@ -2,7 +2,8 @@
 
 Each has at most eight rows, so that the exact optimum is within reach. What is hard about them is drawn apart: the
 kind of rows, their scale (1e-300 .. 1e300), C and the weights (1e-12 .. 1e12), offsets and duplicates, one row a class,
-and the way the data are stored. `str(problem)` is a program that fits it.
+and the way the data are stored. Regression has numbers of any scale, with an offset or all the same, and tubes up to
+such that hold them all; one-class has nu near 0 and near 1. `str(problem)` is a program that fits it.
 """
 
 from collections.abc import Callable
@@ -25,6 +26,7 @@ _LINEAR = {**_PLANES, "sgd": 20, "pegasos": 20}
 _KERNEL = {"auto": 10, "block": 10, "smo": 100_000, "active_set": 1_000, "ipm": 200}
 _PAIR_RULES = ["most_violating_pair", "second_order", "maximum_gain", "hybrid_maximum_gain", "gain_one_row"]
 _PAIR_RULES += ["gain_all_cached", "decomposition"]
+_WITH_CLASSES = ("LinearSVC", "SVC", "OrdinalSVC")
 # These end after a fixed number of passes, mostly before `tol`.
 APPROXIMATE = ("sgd", "pegasos")
 
@@ -49,7 +51,10 @@ class Problem:
     @property
     def is_ordinary(self) -> bool:
         """Whether the demand on the share of certified fits includes it."""
-        sizes = np.abs(self.X[self.X != 0].astype(np.float64))
+        values = self.X.ravel().astype(np.float64)
+        if self.estimator in ("SVR", "LinearSVR"):
+            values = np.concatenate([values, self.y])
+        sizes = np.abs(values[values != 0])
         in_range = sizes.size == 0 or (ORDINARY[0] <= sizes.min() and sizes.max() <= ORDINARY[1])
         return bool(in_range) and self.parameters.get("solver") not in APPROXIMATE
 
@@ -57,7 +62,7 @@ class Problem:
     def kind(self) -> str:
         """What belongs together in a table of results."""
         variant = self.parameters.get("kernel") or self.parameters.get("thresholds")
-        if self.estimator == "LinearSVC":
+        if self.estimator in ("LinearSVC", "LinearSVR"):
             free = self.parameters.get("fit_intercept", True)
             variant = self.parameters.get("intercept", "free") if free else "none"
         return " ".join(filter(None, [self.estimator, variant, self.parameters.get("solver")]))
@@ -95,25 +100,34 @@ class Problem:
 def make(number: int) -> Problem:
     """The problem of this number."""
     rng = np.random.default_rng([20_061_117, number])
-    estimator = ("LinearSVC", "SVC", "SVC", "RankSVM", "OrdinalSVC")[number % 5]
+    estimator = _TURNS[number % len(_TURNS)]
     return _MAKERS[estimator](number, rng)
 
 
 def _linear_svc(number: int, rng: np.random.Generator) -> Problem:
     X = _rows(rng)
     y = _classes(rng, X, 3 if rng.random() < 0.2 else 2)
-    parameters = _common(rng, _LINEAR)
-    intercept = rng.choice(["free", "free", "penalised", "none"])
-    if intercept == "none":
-        parameters["fit_intercept"] = False
-    elif intercept == "penalised":
-        parameters["intercept"] = "penalised"
+    parameters = _common(rng, _LINEAR) | _intercept(rng)
     if parameters["solver"] in APPROXIMATE:
         parameters["random_state"] = 0
     return _stored(number, rng, "LinearSVC", parameters, X, y)
 
 
+def _intercept(rng: np.random.Generator) -> dict[str, Any]:
+    kind = rng.choice(["free", "free", "penalised", "none"])
+    if kind == "none":
+        return {"fit_intercept": False}
+    return {"intercept": "penalised"} if kind == "penalised" else {}
+
+
 def _svc(number: int, rng: np.random.Generator) -> Problem:
+    parameters, X = _kernel(rng)
+    y = _classes(rng, X, 3 if rng.random() < 0.15 else 2)
+    return _stored(number, rng, "SVC", parameters, X, y)
+
+
+def _kernel(rng: np.random.Generator, least: int = 2) -> tuple[dict[str, Any], np.ndarray]:
+    """The parameters of a kernel estimator but for what it learns, and rows."""
     kernel = str(rng.choice(["linear", "poly", "rbf", "laplacian", "precomputed"]))
     parameters = {"kernel": kernel, **_common(rng, _KERNEL)}
     if parameters["solver"] == "smo" and rng.random() < 0.5:
@@ -121,18 +135,82 @@ def _svc(number: int, rng: np.random.Generator) -> Problem:
     if rng.random() < 0.05:
         parameters["stopping"] = "kkt"
     if kernel == "precomputed":
-        X = _gram(rng)
+        return parameters, _gram(rng, least)
+    X = _rows(rng, least)
+    if kernel != "linear":
+        parameters["gamma"] = _gamma(rng, kernel, X)
+    if kernel == "poly":
+        parameters["degree"] = int(rng.choice([1, 2, 3, 3, 5]))
+        parameters["coef0"] = _pick(rng, {0.0: 4, 1.0: 4, 0.3: 2, 1e3: 1, 1e6: 0.5, 1e10: 0.5})
+        if parameters["degree"] * np.log10(_largest(X)) > 140:  # values would overflow
+            parameters["gamma"] = "scale"
+    return parameters, X
+
+
+def _linear_svr(number: int, rng: np.random.Generator) -> Problem:
+    X = _rows(rng, least=1)
+    parameters = _common(rng, _PLANES) | _intercept(rng)
+    if "intercept" in parameters:
+        parameters["intercept_scaling"] = _pick(rng, {1.0: 2, 10.0: 1, 0.3: 1, 1e6: 0.3, 1e-6: 0.3})
+    return _regression(number, rng, "LinearSVR", parameters, X)
+
+
+def _svr(number: int, rng: np.random.Generator) -> Problem:
+    return _regression(number, rng, "SVR", *_kernel(rng, least=1))
+
+
+def _regression(
+    number: int, rng: np.random.Generator, estimator: str, parameters: dict[str, Any], X: np.ndarray
+) -> Problem:
+    """Numbers that follow the first column, or nothing at all, or are all the same; and a tube around them."""
+    n = len(X)
+    kind = _pick(rng, {"line": 4, "noise": 4, "whole": 3, "constant": 0.7, "zero": 0.3})
+    if kind == "line":
+        y = X[:, 0].astype(float) / _largest(X) + 0.3 * rng.standard_normal(n)
+    elif kind == "noise":
+        y = rng.standard_normal(n)
     else:
-        X = _rows(rng)
-        if kernel != "linear":
-            parameters["gamma"] = _gamma(rng, kernel, X)
-        if kernel == "poly":
-            parameters["degree"] = int(rng.choice([1, 2, 3, 3, 5]))
-            parameters["coef0"] = _pick(rng, {0.0: 4, 1.0: 4, 0.3: 2, 1e3: 1, 1e6: 0.5, 1e10: 0.5})
-            if parameters["degree"] * np.log10(_largest(X)) > 140:  # values would overflow
-                parameters["gamma"] = "scale"
-    y = _classes(rng, X, 3 if rng.random() < 0.15 else 2)
-    return _stored(number, rng, "SVC", parameters, X, y)
+        y = {"whole": rng.integers(-3, 4, n), "constant": np.full(n, rng.standard_normal()), "zero": np.zeros(n)}[kind]
+    offset = _pick(rng, {0.0: 8, 10.0: 2, 1e3: 1, -1e5: 0.5, 1e8: 0.5, 1e12: 0.2})
+    exponent = _pick(
+        rng, {0: 8, int(rng.integers(-3, 4)): 4, int(rng.integers(-12, 13)): 2, int(rng.integers(-140, 141)): 0.5}
+    )
+    if parameters.get("kernel") in ("rbf", "laplacian"):  # their values are known to 2^-399, and no better
+        exponent = max(exponent, -12)
+    scale = 10.0**exponent
+    y = (y + offset) * scale
+    near, far = 0.1 * scale, scale * 10.0 ** rng.uniform(-12, 12)
+    wide = 2.0 * float(y.max() - y.min()) + scale  # all numbers fit into the tube
+    parameters["epsilon"] = float(_pick(rng, {0.0: 3, near: 5, 0.1: 1, far: 1, wide: 1}))
+    if rng.random() < 0.5:  # dual variables have the unit of y over that of the kernel
+        parameters["C"] *= scale
+    return _stored(number, rng, estimator, parameters, X, y.tolist())
+
+
+def _linear_one_class(number: int, rng: np.random.Generator) -> Problem:
+    X = _away(rng, _rows(rng, least=1))
+    parameters = _nu(rng, _common(rng, _PLANES))
+    return _stored(number, rng, "LinearOneClassSVM", parameters, X, [1] * len(X))
+
+
+def _one_class(number: int, rng: np.random.Generator) -> Problem:
+    parameters, X = _kernel(rng, least=1)
+    if parameters["kernel"] == "linear":
+        X = _away(rng, X)
+    return _stored(number, rng, "OneClassSVM", _nu(rng, parameters), X, [1] * len(X))
+
+
+def _nu(rng: np.random.Generator, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters with nu in the place of C."""
+    small = 10.0 ** rng.uniform(-12, -1)
+    choice = _pick(rng, {"half": 3, "any": 4, "small": 1.5, "near one": 1, "one": 0.5})
+    nu = {"half": 0.5, "any": float(rng.uniform(0.05, 1)), "small": small, "near one": 1.0 - small, "one": 1.0}[choice]
+    return {name: value for name, value in parameters.items() if name != "C"} | {"nu": nu}
+
+
+def _away(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
+    """Mostly rows on one side of the origin: around it, the optimum of a linear model is zero."""
+    return np.abs(X) if rng.random() < 0.7 else X
 
 
 def _rank_svm(number: int, rng: np.random.Generator) -> Problem:
@@ -164,7 +242,23 @@ _MAKERS: dict[str, Callable[[int, np.random.Generator], Problem]] = {
     "SVC": _svc,
     "RankSVM": _rank_svm,
     "OrdinalSVC": _ordinal_svc,
+    "LinearSVR": _linear_svr,
+    "SVR": _svr,
+    "LinearOneClassSVM": _linear_one_class,
+    "OneClassSVM": _one_class,
 }
+_TURNS = (
+    "LinearSVC",
+    "SVC",
+    "SVC",
+    "RankSVM",
+    "OrdinalSVC",
+    "SVR",
+    "LinearSVR",
+    "OneClassSVM",
+    "SVR",
+    "LinearOneClassSVM",
+)
 
 
 def _pick(rng: np.random.Generator, shares: dict[Any, float]) -> Any:
@@ -231,9 +325,9 @@ def _gamma(rng: np.random.Generator, kernel: str, X: np.ndarray) -> Any:
     return float(2.0 ** (int(rng.integers(-3, 4)) - round(exponent)))
 
 
-def _gram(rng: np.random.Generator) -> np.ndarray:
+def _gram(rng: np.random.Generator, least: int = 2) -> np.ndarray:
     """A kernel matrix that is positive semi-definite exactly: products of small integers, scaled by a power of two."""
-    n = int(rng.integers(2, MOST_ROWS + 1))
+    n = int(rng.integers(least, MOST_ROWS + 1))
     Z = rng.integers(-5, 6, (n, int(rng.integers(1, 9))))
     K = (Z @ Z.T).astype(float)
     if rng.random() < 0.3:
@@ -272,11 +366,11 @@ def _stored(
     elif (np.rint(X) == X).all() and _largest(X) < 100 and rng.random() < 0.2:
         X = X.astype(np.int64)
     X = np.asfortranarray(X) if rng.random() < 0.1 else X
-    if estimator != "RankSVM" and rng.random() < 0.1:
+    if estimator in _WITH_CLASSES and rng.random() < 0.1:
         parameters["class_weight"] = {label: float(rng.choice([0.25, 0.5, 2.0, 1024.0])) for label in sorted(set(y))}
     is_sparse = parameters.get("kernel") != "precomputed" and rng.random() < 0.2
     sample_weight = _sample_weight(rng, y, qid)
-    if rng.random() < 0.5:
+    if "C" in parameters and rng.random() < 0.5:
         parameters["C"] *= _unit_of_C(parameters.get("kernel", "linear"), X)
     return Problem(number, estimator, parameters, X, y, sample_weight, qid, bool(is_sparse))
 
@@ -306,6 +400,6 @@ def _sample_weight(rng: np.random.Generator, y: list, qid: list | None) -> list[
 def _spare_row(y: list, qid: list | None) -> list[int]:
     """A row whose class, or targets of whose query, others have as well; none if there is no such row."""
     for i in range(1, len(y) - 1):
-        if y.count(y[i]) > 1 and qid is None:
+        if (y.count(y[i]) > 1 or isinstance(y[i], float)) and qid is None:
             return [i]
     return []

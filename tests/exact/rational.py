@@ -1,6 +1,6 @@
 """The exact optimum of a small convex quadratic program, in integers and fractions: no rounding anywhere.
 
-    max p'a - 1/2 a'Q a   over   0 <= a_i <= hi_i (None: no limit),   A a = 0
+    max p'a - 1/2 a'Q a   over   0 <= a_i <= hi_i (None: no limit),   A a = right
 
 A primal active set method. The free variables move to the maximiser on their face; a variable that meets a bound on
 the way is fixed there; at the maximiser a fixed variable whose multiplier has the wrong sign is set free. Ties go to
@@ -10,7 +10,7 @@ the smallest index (Bland's rule), so that the method ends. Linear systems are s
 
 What is returned proves itself: `lower` is the value of a feasible point, and `upper` that of a point of the dual,
 
-    1/2 a'Q a + sum_i hi_i max(0, r_i),   r = p - Q a - A' nu,
+    1/2 a'Q a + sum_i hi_i max(0, r_i) + right' nu,   r = p - Q a - A' nu,
 
 so the optimum lies between them whatever the method did. If Q is positive semi-definite they are equal.
 """
@@ -26,12 +26,17 @@ _MOST_PIVOTS = 2_000
 
 @dataclass(frozen=True)
 class BoxQP:
-    """The program above. Q has denominators that are powers of two; hi holds any fractions; A and p are integers."""
+    """The program above. Q has denominators that are powers of two; hi, p and right hold any fractions; A is integer.
+
+    Unless zero is feasible, `start` is a feasible point to begin with.
+    """
 
     Q: Sequence[Sequence[Fraction]]
-    p: Sequence[int]
+    p: Sequence[Fraction | int]
     hi: Sequence[Fraction | None]
     A: Sequence[Sequence[int]]
+    right: Sequence[Fraction] = ()
+    start: Sequence[Fraction] = ()
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,15 @@ def maximise(qp: BoxQP) -> Optimum:
     """The optimum of a convex program, exactly."""
     Q, unit = common_denominator(qp.Q)
     # In units of a / unit the matrix is integer; in units of 1 / parts of those the limits are integers as well.
-    parts = lcm(*((limit / unit).denominator for limit in qp.hi if limit is not None))
+    bounds = [limit for limit in qp.hi if limit is not None]
+    parts = lcm(
+        *((value / unit).denominator for value in [*bounds, *qp.right]),
+        *(Fraction(value).denominator for value in qp.p),
+    )
     hi = [None if limit is None else int(limit / unit * parts) for limit in qp.hi]
-    x, nu = _active_set(Q, [parts * p for p in qp.p], hi, qp.A)
+    right = [int(value / unit * parts) for value in qp.right] or [0] * len(qp.A)
+    start = [value / unit * parts for value in qp.start] or [Fraction(0)] * len(hi)
+    x, nu = _active_set(Q, [int(parts * p) for p in qp.p], hi, qp.A, right, start)
     a = [value * unit / parts for value in x]
     nu = [value / parts for value in nu]
     return Optimum(a, *_proof(qp, a, nu))
@@ -71,16 +82,21 @@ def dyadic(values: Sequence[float]) -> tuple[list[int], int]:
 
 
 def _active_set(
-    Q: list[list[int]], p: list[int], hi: list[int | None], A: Sequence[Sequence[int]]
+    Q: list[list[int]],
+    p: list[int],
+    hi: list[int | None],
+    A: Sequence[Sequence[int]],
+    right: list[int],
+    start: list[Fraction],
 ) -> tuple[list[Fraction], list[Fraction]]:
     n = len(p)
-    x = [Fraction(0)] * n
-    free: list[int] = []
+    x = start
+    free = [i for i in range(n) if x[i] and x[i] != hi[i]]
     nu = [Fraction(0)] * len(A)
     for _ in range(_MOST_PIVOTS):
         fixed = [i for i in range(n) if i not in free and x[i]]  # at the upper bound, or at zero where it is no matter
         goal = [p[i] - sum(Q[i][j] * int(x[j]) for j in fixed) for i in free]
-        balance = [-sum(row[j] * int(x[j]) for j in fixed) for row in A]
+        balance = [total - sum(row[j] * int(x[j]) for j in fixed) for row, total in zip(A, right, strict=True)]
         matrix = [[Q[i][j] for j in free] + [row[i] for row in A] for i in free]
         matrix += [[row[j] for j in free] + [0] * len(A) for row in A]
         found = solve_symmetric(matrix, goal + balance)
@@ -189,13 +205,14 @@ def _proof(qp: BoxQP, a: list[Fraction], nu: list[Fraction]) -> tuple[Fraction, 
         limit = qp.hi[i]
         if a[i] < 0 or (limit is not None and a[i] > limit):
             raise ArithmeticError(f"variable {i} lies outside its bounds")
-    for row in qp.A:
-        if sum(c * v for c, v in zip(row, a, strict=True)):
+    right = qp.right or [Fraction(0)] * len(qp.A)
+    for row, total in zip(qp.A, right, strict=True):
+        if sum(c * v for c, v in zip(row, a, strict=True)) != total:
             raise ArithmeticError("an equation does not hold")
     Qa = [sum((qp.Q[i][j] * a[j] for j in range(n) if a[j]), Fraction(0)) for i in range(n)]
     curvature = sum((a[i] * Qa[i] for i in range(n)), Fraction(0)) / 2
     lower = sum((qp.p[i] * a[i] for i in range(n)), -curvature)
-    upper = curvature
+    upper = curvature + sum((total * v for total, v in zip(right, nu, strict=True)), Fraction(0))
     for i in range(n):
         slope = qp.p[i] - Qa[i] - sum(row[i] * v for row, v in zip(qp.A, nu, strict=True))
         if slope > 0:

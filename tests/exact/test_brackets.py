@@ -57,9 +57,9 @@ def _report(wrong):
 
 
 def test_problems_are_what_they_promise():
-    problems = [make(number) for number in range(1000)]
+    problems = [make(number) for number in range(2000)]
     assert max(len(problem.y) for problem in problems) == MOST_ROWS
-    assert any(len(problem.y) == 2 for problem in problems)
+    assert any(len(problem.y) == 1 for problem in problems)
     assert any(problem.is_sparse for problem in problems)
     assert any(problem.X.dtype == "float32" for problem in problems)
     assert any(len(set(problem.y)) == 3 for problem in problems if problem.estimator == "LinearSVC")
@@ -74,6 +74,15 @@ def test_problems_are_what_they_promise():
         assert f"RankSVM {solver}" in kinds
         for thresholds in ("all", "immediate", "fitted"):
             assert f"OrdinalSVC {thresholds} {solver}" in kinds
+    for solver in ("auto", "ocas", "cpa"):
+        assert f"LinearOneClassSVM {solver}" in kinds
+        for intercept in ("free", "penalised", "none"):
+            assert f"LinearSVR {intercept} {solver}" in kinds
+    for solver in ("auto", "block", "smo", "active_set", "ipm"):
+        for kernel in ("linear", "poly", "rbf", "laplacian", "precomputed"):
+            assert f"SVR {kernel} {solver}" in kinds
+            assert f"OneClassSVM {kernel} {solver}" in kinds
+    assert any(len(set(problem.y)) == 1 < len(problem.y) for problem in problems if problem.estimator == "SVR")
     assert str(make(7)) == str(make(7))
 
 

@@ -74,6 +74,56 @@ def test_kernel_and_linear_task_agree():
         assert kernel.optimum == hinge(X, y, costs).optimum
 
 
+def tube(X, y, cost, epsilon):
+    """A regression with a free intercept, over rows of integers."""
+    vectors = fractions([*X, *([-v for v in x] for x in X)])
+    margins = [Fraction(t) - epsilon for t in y] + [-Fraction(t) - epsilon for t in y]
+    return LinearTask(vectors, [Fraction(cost)] * len(margins), [[1]] * len(X) + [[-1]] * len(X), margins=margins)
+
+
+def test_a_line_through_two_points_with_a_tube():
+    """x = -1, 1 and y = -1, 1 with epsilon = 1/2: w = 1/2, b = 0 touches both, and any shorter w pays 2 C a unit."""
+    task = tube([[-1], [1]], [-1, 1], 1, HALF)
+    assert task.optimum.lower == task.optimum.upper == HALF**3
+    assert task.primal([HALF], [Fraction(0)]).lower == HALF**3
+    assert task.primal([Fraction(0)], [Fraction(0)]).lower == 1  # each of both misses its tube by 1/2
+
+
+def test_numbers_that_fit_into_the_tube():
+    task = tube([[-1], [1]], [-1, 1], 1, Fraction(1))
+    assert task.optimum.lower == task.optimum.upper == 0
+
+
+def test_one_class_of_two_rows():
+    """x = 1, 3 and nu = 1/2, so that sum(a) = 1: all of it goes to the row next to the origin, w = 1, value -1/2."""
+    rows, costs, zeros = fractions([[1], [3]]), [Fraction(1)] * 2, [Fraction(0)] * 2
+    task = LinearTask(rows, costs, [[1], [1]], margins=zeros, total=Fraction(1))
+    assert task.optimum.lower == task.optimum.upper == -HALF
+    assert task.primal([Fraction(1)], [Fraction(-1)]).lower == -HALF
+    K = fractions([[1, 3], [3, 9]])
+    kernel = KernelTask(K, Fraction(0), [1, 1], costs, zeros, total=Fraction(1))
+    assert kernel.optimum == task.optimum
+    assert kernel.primal([Fraction(1), Fraction(0)], Fraction(-1)).lower == -HALF
+
+
+def test_one_class_around_the_origin():
+    task = LinearTask(
+        fractions([[-1], [2]]), [Fraction(1)] * 2, [[1], [1]], margins=[Fraction(0)] * 2, total=Fraction(1)
+    )
+    assert task.optimum.lower == task.optimum.upper == 0
+
+
+def test_kernel_and_linear_regression_agree():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        X, y = rng.integers(-3, 4, (5, 2)).tolist(), rng.integers(-3, 4, 5).tolist()
+        task = tube(X, y, 2, HALF)
+        K = fractions([[sum(a * b for a, b in zip(x, z, strict=True)) for z in X] for x in X])
+        kernel = KernelTask(K, Fraction(0), [1] * 5 + [-1] * 5, task.costs, task.margins, [*range(5)] * 2)
+        assert kernel.optimum == task.optimum
+        assert kernel.optimum.lower == kernel.optimum.upper
+
+
 def test_optimum_proves_itself_on_degenerate_programs():
     rng = np.random.default_rng(1)
     for _ in range(100):
@@ -118,17 +168,22 @@ def _with(model, certificates):
     return model
 
 
-@pytest.mark.parametrize("estimator", ["LinearSVC", "SVC", "RankSVM", "OrdinalSVC"])
+ESTIMATORS = ["LinearSVC", "SVC", "RankSVM", "OrdinalSVC", "LinearSVR", "SVR", "LinearOneClassSVM", "OneClassSVM"]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_false_bracket_is_noticed(estimator):
     X, y = np.array([[-1.0], [0.5], [0.7], [3.0]]), [0, 1, 0, 1]
-    problem = Problem(-1, estimator, {"C": 1.0, "tol": 1e-9}, X, y)
+    is_one_class = "OneClass" in estimator
+    problem = Problem(-1, estimator, {"nu" if is_one_class else "C": 1.0, "tol": 1e-9}, X, y)
     model = problem.fit()
     [certificate] = model.certificates_
-    wide = replace(certificate, primal=1e6, dual=0.0, gap=1e6)
+    size = abs(certificate.primal)
+    wide = replace(certificate, primal=1e6, dual=-1e6, gap=2e6)
     assert not list(faults_of(problem, _with(model, [replace(wide, relative_gap=0.0)])))
-    low = replace(wide, primal=certificate.primal * (1 - 1e-12))
+    low = replace(wide, primal=certificate.primal - 1e-12 * size)
     assert "below the exact objective" in next(faults_of(problem, _with(model, [low])))
-    high = replace(wide, dual=certificate.primal * (1 + 1e-12))
+    high = replace(wide, dual=certificate.primal + 1e-12 * size)
     assert "above the exact optimum" in next(faults_of(problem, _with(model, [high])))
     missing = replace(wide, dual=float("nan"))
     assert "NaN" in next(faults_of(problem, _with(model, [missing])))

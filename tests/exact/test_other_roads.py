@@ -17,9 +17,11 @@ def _certified_again(problem):
 
 
 def _continued_at_another_C(problem):
-    model = problem.model().set_params(warm_start=True, C=0.4 * problem.parameters["C"])
+    """One class has nu instead; and a regression begins with another tube."""
+    names = {"C", "nu", "epsilon"} & set(problem.parameters)
+    model = problem.model().set_params(warm_start=True, **{name: 0.4 * problem.parameters[name] for name in names})
     model.fit(problem.stored, np.array(problem.y), **problem.options)
-    model.set_params(C=problem.parameters["C"])
+    model.set_params(**{name: problem.parameters[name] for name in names})
     return model.fit(problem.stored, np.array(problem.y), **problem.options)
 
 
@@ -42,7 +44,7 @@ def _grown(problem):
 ROADS = {
     "certify": (_certified_again, lambda problem: True),
     "warm start": (_continued_at_another_C, lambda problem: True),
-    "path": (_end_of_a_path, lambda problem: True),
+    "path": (_end_of_a_path, lambda problem: "C" in problem.parameters),
     "partial_fit and forget": (
         _grown,
         lambda problem: (

@@ -34,13 +34,15 @@ class Verdict:
 
 
 def judge(problem: Problem, fit: Callable[[Problem], Any] = Problem.fit) -> Verdict:
-    """Fit the problem, and hold the certificate against exact arithmetic. A warning of NumPy's is a fault.
+    """Fit the problem, and hold the certificate against exact arithmetic. Any other warning than those
+    of a fit that ends early, or of rows around the origin, is a fault.
 
     `fit` may take another road to the model; it returns the model, or the model and a certificate of all its parts.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "the optimum is w = 0", UserWarning)
         try:
             found = fit(problem)
         except SoftmarginError:
@@ -66,7 +68,7 @@ def faults_of(problem: Problem, model: Any) -> Iterator[str]:
             return
     for certificate, (task, value) in zip(model.certificates_, tasks_and_values(problem, model), strict=True):
         yield from _violations(certificate, value.lower, task.optimum.upper)
-        if task.optimum.upper - task.optimum.lower > Fraction(1, 10**25) * task.optimum.upper:
+        if task.optimum.upper - task.optimum.lower > Fraction(1, 10**25) * abs(task.optimum.upper):
             yield f"the exact judge found no optimum: {float(task.optimum.lower)!r} .. {float(task.optimum.upper)!r}"
     if len(model.certificates_) > 1:
         yield from _whole(model.certificate_, problem, model)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from softmargin import SVC, LinearSVC, OrdinalSVC, RankSVM
+from softmargin import SVC, SVR, LinearOneClassSVM, LinearSVC, LinearSVR, OneClassSVM, OrdinalSVC, RankSVM
 
 COMPRESSORS = {"": bytes, ".gz": lambda raw: gzip.compress(raw, mtime=0), ".bz2": bz2.compress, ".xz": lzma.compress}
 
@@ -58,7 +58,8 @@ def _models(path: Path) -> Iterator[Example]:
     two, words = (y > 0).astype(int), np.array(["low", "middle", "high"])[y]
     qid = np.arange(24) // 8
     frame_like, wide = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0)), np.tile(X, (1, 11))
-    early = {"max_iter": 3, "tol": 1e-9}
+    early = {"max_iter": 3, "tol": 1e-9, "warm_start": True}
+    numbers = np.round(X[:, 0] - 2.0 * X[:, 1], 3)
     fits = [
         (LinearSVC(), Training(X, words), False, "softmargin"),
         (LinearSVC(**early), Training(frame_like, two), True, "softmargin"),
@@ -71,10 +72,26 @@ def _models(path: Path) -> Iterator[Example]:
         (SVC(kernel="poly", warm_start=True), Training(frame_like, y), True, "softmargin"),
         (SVC(kernel="precomputed"), Training(X @ X.T, two), False, "softmargin"),
         (SVC(solver="active_set"), Training(X, two), True, "softmargin"),
+        (LinearSVR(), Training(X, numbers), False, "softmargin"),
+        (LinearSVR(**early), Training(frame_like, numbers), True, "softmargin"),
+        (LinearSVR(intercept="penalised", **early), Training(wide, numbers), True, "softmargin"),
+        (SVR(), Training(frame_like, numbers), False, "softmargin"),
+        (SVR(kernel="precomputed"), Training(X @ X.T, numbers), False, "softmargin"),
+        (SVR(solver="smo", **early), Training(X, numbers), True, "softmargin"),
+        (SVR(solver="active_set", warm_start=True), Training(X, numbers), True, "softmargin"),
+        (LinearOneClassSVM(), Training(X + 2.0, numbers), False, "softmargin"),
+        (LinearOneClassSVM(nu=0.2, **early), Training(X + 2.0, numbers), True, "softmargin"),
+        (OneClassSVM(), Training(X, numbers), False, "softmargin"),
+        (OneClassSVM(kernel="poly", solver="smo", **early), Training(frame_like, numbers), True, "softmargin"),
         (LinearSVC(), Training(X, two), False, "liblinear"),
         (LinearSVC(fit_intercept=False), Training(X, y), False, "liblinear"),
+        (LinearSVR(), Training(X, numbers), False, "liblinear"),
+        (LinearOneClassSVM(), Training(X + 2.0, numbers), False, "liblinear"),
         (SVC(), Training(frame_like, two), False, "libsvm"),
         (SVC(kernel="poly", coef0=1.0), Training(X, y), False, "libsvm"),
+        (SVR(), Training(frame_like, numbers), False, "libsvm"),
+        (SVR(epsilon=100.0), Training(X, numbers), False, "libsvm"),
+        (OneClassSVM(nu=0.2), Training(X, numbers), False, "libsvm"),
     ]
     for estimator, data, with_state, form in fits:
         estimator.fit(data.X, data.y, **({} if data.qid is None else {"qid": data.qid}))

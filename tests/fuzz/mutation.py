@@ -38,6 +38,10 @@ WORDS += [
     b"\xc3\x28",
     b"SV",
     b"w",
+    b"one_class",
+    b"nu_svr",
+    b"ONECLASS_SVM",
+    b"rho 1",
     b"{",
     b"]",
 ]

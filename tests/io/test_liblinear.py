@@ -84,9 +84,11 @@ class TestImport:
 
     def test_bias_is_folded_in(self):
         assert parse(text_of(bias="2")).arrays["intercept_"].tolist() == [0.5]
-        found = parse(text_of(bias="-1", w="1 2"))
-        assert found.arrays["intercept_"].tolist() == [0.0]
-        assert found.params == {"fit_intercept": False}
+        assert parse(text_of(bias="2")).params["intercept_scaling"] == 2.0
+        for bias, w in (("-1", "1 2"), ("0", "1 2 3")):
+            found = parse(text_of(bias=bias, w=w))
+            assert found.arrays["intercept_"].tolist() == [0.0]
+            assert found.params == {"fit_intercept": False}
 
     def test_columns_follow_their_labels(self):
         arrays = parse(text_of(nr_class="3", label="3 1 2", w="30 10 20\n31 11 21\n32 12 22\n")).arrays
@@ -105,9 +107,8 @@ class TestImport:
     @pytest.mark.parametrize(
         ("text", "cause"),
         [
-            (text_of("L2R_L2LOSS_SVR"), "not a classifier"),
-            (text_of("ONECLASS_SVM"), "not a classifier"),
-            (b"solver_type L2R_L2LOSS_SVR\nnr_class 2\nnr_feature 2\nbias -1\nw\n1 2\n", "label"),
+            (text_of("L1R_L2LOSS_SVR"), "'L1R_L2LOSS_SVR' is unknown.*ONECLASS_SVM are read"),
+            (text_of().replace(b"label 1 -1\n", b""), "'label' is missing"),
             (text_of("L2R_LR twice"), "one value"),
             (text_of(nr_class="1", label="1"), "two classes"),
             (text_of(nr_class="3"), "one label"),

@@ -5,6 +5,7 @@ from math import isfinite
 
 import numpy as np
 import pytest
+from sklearn.svm import LinearSVR, OneClassSVM
 
 from exact.rational import BoxQP, maximise
 from softmargin import CPA, OCAS, SGD, Pegasos
@@ -290,17 +291,46 @@ def test_numbers_that_all_lie_in_the_tube_need_no_weights():
             target = Tube(y, s, epsilon)
             result = run(OCAS(), Hinge(as_rows(X), target, 1.0), Stop(tol=1e-6), HingeJudge(as_rows(X), target, 1.0))
             assert result.status is Status.OPTIMAL
-            assert np.ptp(y) <= 2 * epsilon or result.certificate.primal > 0.0
+            assert (result.certificate.primal < 1e-300) == (np.ptp(y) <= 2 * epsilon)
 
 
 def test_one_class_in_closed_form():
-    """Two rows on a line and nu = 1: both dual variables are 1, w is their sum, b the negative of the least output."""
+    """Two rows on a line and nu = 1: both dual variables are 1, and w is the sum of the rows."""
     X = np.array([[1.0], [3.0]])
     target = OneClass(np.ones(2), 1.0)
     result = run(OCAS(), Hinge(as_rows(X), target, 1.0), Stop(tol=1e-9), HingeJudge(as_rows(X), target, 1.0))
     assert result.solution.w == pytest.approx([4.0])
     assert result.certificate.primal == pytest.approx(-8.0)
     np.testing.assert_allclose(result.solution.alpha, 1.0)
+
+
+@pytest.mark.parametrize("has_intercept", [True, False])
+def test_linear_regression_is_that_of_scikit_learn(has_intercept):
+    X, y, s = data()
+    for C, epsilon in ((0.1, 0.0), (1.0, 0.3)):
+        theirs = LinearSVR(C=C, epsilon=epsilon, fit_intercept=has_intercept, tol=1e-6, max_iter=1_000_000)
+        theirs.fit(X, y, s)
+        target, intercept = Tube(y, s, epsilon), Penalised() if has_intercept else NoIntercept()
+        judge = HingeJudge(as_rows(X), target, C, intercept, 1e-9)
+        ours = run(OCAS(), Hinge(as_rows(X), target, C, intercept), Stop(tol=1e-9), judge)
+        b = float(np.ravel(theirs.intercept_)[0])
+        assert judge(Solution(theirs.coef_, b, ours.solution.alpha)).relative_gap < 1e-4
+        np.testing.assert_allclose(ours.solution.w, theirs.coef_, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.3, 0.9])
+def test_the_linear_one_class_model_is_that_of_scikit_learn(nu):
+    X, _, s = data()
+    theirs = OneClassSVM(kernel="linear", nu=nu, tol=1e-9).fit(X, sample_weight=s)
+    target = OneClass(s, nu)
+    judge = HingeJudge(as_rows(X), target, 1.0, Free(), 1e-9)
+    ours = run(OCAS(), Hinge(as_rows(X), target, 1.0), Stop(tol=1e-9), judge)
+    alpha = np.zeros(300)
+    alpha[theirs.support_] = theirs.dual_coef_[0]
+    theirs_judged = judge(Solution(theirs.coef_[0], -float(theirs.offset_[0]), alpha))
+    assert theirs_judged.primal == pytest.approx(ours.certificate.primal, rel=1e-6)
+    assert theirs_judged.relative_gap < 1e-6
+    assert -ours.solution.b == pytest.approx(float(theirs.offset_[0]), rel=1e-4)
 
 
 def test_unsuitable_problems_are_refused():

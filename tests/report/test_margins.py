@@ -125,7 +125,7 @@ def test_few_or_equal_margins_can_be_drawn(margins):
 
 class TestErrors:
     def test_not_fitted(self, data):
-        with pytest.raises(SoftmarginError, match=r"SVC has no classes_: fit it first"):
+        with pytest.raises(SoftmarginError, match=r"SVC has no classes_: margins are those of a fitted classifier"):
             MarginDisplay.from_estimator(SVC(), *data)
 
     def test_other_rows(self, data):

@@ -154,6 +154,14 @@ def certify(
             "-C", "-c", metavar="C", help="For models of LIBLINEAR and LIBSVM, which do not tell.", show_default=False
         ),
     ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", help="Likewise, for regressions: what deviation costs nothing.", show_default=False),
+    ] = None,
+    nu: Annotated[
+        float | None,
+        typer.Option("--nu", help="Likewise, for one-class models: the share of outliers.", show_default=False),
+    ] = None,
     label: Label = None,
     no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
@@ -170,7 +178,7 @@ def certify(
     from softmargin.cli.data import DataOptions
 
     options = DataOptions(label, index_base.value, dtype=dtype.value, n_jobs=jobs, no_qid=no_qid)
-    using.certify(model, data, options, C=C, as_json=json)
+    using.certify(model, data, options, {"C": C, "epsilon": epsilon, "nu": nu}, as_json=json)
 
 
 @app.command(no_args_is_help=True)

@@ -95,8 +95,8 @@ TASK_OPTIONS = (
     Option(
         "task",
         WORDS,
-        "classify learns classes, regress numbers, oneclass where the rows lie, rank an order, ordinal ordered labels.  "
-        "[default: classify]",
+        "classify learns classes, regress numbers, oneclass where the rows lie, rank an order, ordinal ordered "
+        "labels.  [default: classify]",
     ),
     Option("epsilon", float, "For regress: deviations that cost nothing.  [default: 0, with a kernel 0.1]"),
     Option("nu", float, "For oneclass: about the share of outliers.  [default: 0.5]"),

@@ -4,7 +4,7 @@ Predicting and showing do not import scikit-learn, nor Numba unless the model ha
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path
 from reprlib import repr as shown
@@ -158,7 +158,7 @@ def _certificates(record: ModelRecord) -> dict[str, Any]:
     if len(found) == 1:
         return {"certificate": dict(found[0])}
     names = list(map(str, range(len(found))))
-    if TASK_NAMED[record.kind].has_kernel:  # a machine for each pair of classes
+    if TASK_NAMED[record.kind].has_kernel and "classes_" in record.arrays:  # a machine for each pair of classes
         names = [f"{first} against {second}" for first, second in combinations(record.arrays["classes_"].tolist(), 2)]
     return {"certificates": dict(zip(names, found, strict=False))} if found else {}
 
@@ -180,20 +180,34 @@ def _solver_of(record: ModelRecord) -> str | None:
     return str(_parameter(solver)) + " (as asked for)"
 
 
-def certify(model: Path, data: Path, options: DataOptions, *, C: float | None, as_json: bool) -> None:
+def certify(
+    model: Path, data: Path, options: DataOptions, problem: Mapping[str, float | None], *, as_json: bool
+) -> None:
+    """`problem` is what models of other programs do not say about what they minimise, by parameter; None: not given."""
     from softmargin.estimators.certify import certify as judged
     from softmargin.estimators.persistence import load
 
     estimator = _opened(model, data, load)
     is_ours = hasattr(estimator, "status_")
-    has_C = "C" in estimator.get_params(deep=False)
-    if is_ours and has_C and C is not None:
-        raise SoftmarginError(f"{files.title(model)} was trained with -C {estimator.C:g}: leave -C out.")
-    if not is_ours and has_C and C is None:
-        raise SoftmarginError(
-            f"{files.title(model)} does not say which C it was trained with, on which the certificate depends: give -C."
-        )
-    estimator.set_params(n_jobs=options.n_jobs, **({} if C is None else {"C": C}))
+    given = {name: value for name, value in problem.items() if value is not None}
+    known = estimator.get_params(deep=False)
+    flags = {name: "-C" if name == "C" else f"--{name}" for name in problem}
+    for name in given:
+        if name not in known:
+            kind = type(estimator).__name__
+            raise SoftmarginError(
+                f"{files.title(model)} holds a {kind} model, which has no {name}: drop {flags[name]}."
+            )
+        if is_ours:
+            flag = flags[name]
+            raise SoftmarginError(f"{files.title(model)} was trained with {flag} {known[name]:g}: leave {flag} out.")
+    for name, flag in flags.items():
+        if not is_ours and name in known and name not in given:
+            raise SoftmarginError(
+                f"{files.title(model)} does not say which {name} it was trained with, on which the certificate "
+                f"depends: give {flag}."
+            )
+    estimator.set_params(n_jobs=options.n_jobs, **given)
     task = TASK_NAMED[type(estimator).__name__]
     ranks = task.target == "queries"
     _check_queries(options, ranks)

@@ -6,19 +6,23 @@ from dataclasses import dataclass
 
 from softmargin.core.errors import SoftmarginError
 
-# Below this share of C * sum(s) (the primal value at w = 0) the primal value counts as zero.
+# Below this share of the problem's scale (for classification C * sum(s), the primal value at w = 0) the primal value
+# counts as zero.
 NEGLIGIBLE = 1e-12
+# A dual variable this close to its bound, as a share of C s_i, counts as lying on it.
+AT_BOUND = 1e-9
 
 
 @dataclass(frozen=True)
 class Measure:
     """What a stop rule looks at.
 
-    `primal` and `dual` are the solver's belief. `scale` is C * sum(s), the primal value at w = 0. `violation` is
-    SVM-perf's: by how much the newest constraint exceeds the slack, as mean risk. `kkt` is LIBSVM's: by how much the
-    dual candidate violates its optimality conditions. `spent` says that the solver's own budget ends here, whatever was
-    reached (Pegasos, SGD). Unless it is `settled` the solver has not come to the point that it would answer for, and
-    its figures are no claim (active set: the partition of the variables is not final).
+    `primal` and `dual` are the solver's belief. `scale` is a typical size of the objective, which each problem tells:
+    for classification C * sum(s), the primal value at w = 0. `violation` is SVM-perf's: by how much the newest
+    constraint exceeds the slack, as mean risk. `kkt` is LIBSVM's: by how much the dual candidate violates its
+    optimality conditions. `spent` says that the solver's own budget ends here, whatever was reached (Pegasos, SGD).
+    Unless it is `settled` the solver has not come to the point that it would answer for, and its figures are no claim
+    (active set: the partition of the variables is not final).
     """
 
     primal: float
@@ -35,8 +39,11 @@ class Measure:
 
 
 def relative_gap(primal: float, dual: float, scale: float) -> float:
-    """(P - D) / max(|P|, 1e-12 C sum(s))."""
-    return (primal - dual) / max(abs(primal), NEGLIGIBLE * scale)
+    """(P - D) / max(|P|, 1e-12 scale). Where both are zero, because they underflow, any gap is too large."""
+    size = max(abs(primal), NEGLIGIBLE * scale)
+    if size == 0.0:
+        return 0.0 if primal == dual else math.inf
+    return (primal - dual) / size
 
 
 def _relative_gap_rule(measure: Measure) -> float:

@@ -3,7 +3,9 @@
 One signature serves every storage: `values` is flat, and an empty `indptr` marks a dense matrix, stored row by row or
 (`fortran`) column by column; only the loop that a storage needs is compiled. Vectors are float64, and so are all sums;
 the order of every sum depends only on the arguments. Inner loops run over slices from zero, and columns are cast to
-unsigned, because a possibly negative index has to be wrapped and that keeps the compiler from vectorising.
+unsigned, because a possibly negative index has to be wrapped and that keeps the compiler from vectorising. The number
+of a loop is made unsigned once more before it is added to: without the compiler it is an int, and NumPy 1 would make a
+float of the sum of an int and an unsigned number.
 """
 
 import numpy as np
@@ -65,7 +67,7 @@ def _dot_csr(values, indices, indptr, w, lo, hi, out):
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     p = np.uint64(indptr[lo])
     for i in range(np.uint64(lo), np.uint64(hi)):
-        end = np.uint64(indptr[i + one])
+        end = np.uint64(indptr[np.uint64(i) + one])
         t0 = t1 = t2 = t3 = 0.0
         while p + four <= end:
             prefetch(values, p + _ENTRIES_AHEAD)
@@ -129,8 +131,9 @@ def _t_dot_csr(values, indices, indptr, c, before, lo, hi, acc):
     for start in range(lo, hi, _LISTED):
         n = _list_changed(c, before, start, min(start + _LISTED, hi), rows, coefs)
         for k in range(n):
-            if k + _ROWS_AHEAD < n:
-                i = np.uint64(rows[k + _ROWS_AHEAD])
+            later = np.uint64(k) + _ROWS_AHEAD
+            if later < n:
+                i = np.uint64(rows[later])
                 p, end = np.uint64(indptr[i]), np.uint64(indptr[i + one])
                 end = min(end, p + _ENTRIES_EACH)
                 while p < end:
@@ -156,7 +159,7 @@ def _t_dot_short_csr(values, indices, indptr, c, before, lo, hi, acc):
     one = np.uint64(1)
     p = np.uint64(indptr[lo])
     for i in range(np.uint64(lo), np.uint64(hi)):
-        end = np.uint64(indptr[i + one])
+        end = np.uint64(indptr[np.uint64(i) + one])
         x = c[i] - before[i] if before.size > 0 else c[i]
         if x == 0.0:
             p = end

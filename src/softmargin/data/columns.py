@@ -16,12 +16,12 @@ column (`split`). Without it the values are shared, and only the column indices 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from softmargin.data.csr import CSRRows
-from softmargin.data.rows import Flat, Products, Rows
+from softmargin.data.rows import Flat, FlatProducts, Products, Rows, has_row_access
 from softmargin.data.split import SplitRows
 
 # Weights of more columns than this do not stay in the innermost caches; with more entries than this that matters.
@@ -31,32 +31,38 @@ EMPTY_FACTOR = 4
 # Merging needs a copy of the values. Where that is as large as what the columns that go would take in so many float64
 # vectors, about as many as a fit may hold, it is worth its memory.
 VECTORS_HELD = 8
-# Weights of so many columns stay near in products row by row.
+# The weights of this many columns stay in a near cache in products row by row.
 COMMON_COLUMNS = 1 << 15
-# A root that the type of the values cannot hold is stored as up to so many entries, whose squares add up this exactly.
-MAX_PARTS, ROUNDING = 4, 1e-13
+# A root that the type of the values cannot hold is stored as up to MAX_PARTS entries. The part of the square that they
+# leave out is at most SQUARES_LEFT of it.
+MAX_PARTS, SQUARES_LEFT = 4, 1e-13
 # Sums of squares beyond these have lost digits, or will.
 SMALLEST, LARGEST = 1e-250, 1e250
 # Columns have a level: 64 without entries, 63 with one, and so on; above this count one level for each doubling.
 ALONE, COUNTED = 63, 16
 
 
+_Kept = TypeVar("_Kept", bound=Products)
+
+
 @dataclass(frozen=True)
-class Occupied:
-    """Rows without the columns in which none of them has an entry, where most columns are such.
+class Occupied(Generic[_Kept]):
+    """Rows without the columns in which none of them has an entry, if most columns are such.
 
     A single large index would otherwise make every vector of weights as long. `used` are the columns that are left;
-    None means all of them.
+    None means all of them. Rows without access to entries stay as they are.
     """
 
-    rows: Rows
+    rows: _Kept
     n_cols: int
     used: np.ndarray | None = None
 
     @classmethod
-    def of(cls, rows: Rows) -> "Occupied":
+    def of(cls, rows: _Kept) -> "Occupied[_Kept]":
+        if not has_row_access(rows):
+            return cls(rows, rows.n_cols)
         (inner,), used = without_empty_columns(rows)
-        return cls(inner, rows.n_cols, used)
+        return cls(cast(Any, inner), rows.n_cols, used)
 
     def spread(self, w: np.ndarray) -> np.ndarray:
         """Weights of all columns, in an array of their own. The system gives no memory for zeros that nobody writes."""
@@ -114,17 +120,19 @@ class Columns:
     `number` is the new number of each column, or -1 where it has none.
     """
 
-    rows: Rows
-    inner: Rows
+    rows: Products
+    inner: Products
     number: np.ndarray | None = None
     merged: _Merged | None = None
 
     @classmethod
-    def of(cls, rows: Rows, products_only: bool, check: Callable[[], None] = lambda: None) -> "Columns":
+    def of(cls, rows: Products, products_only: bool, check: Callable[[], None] = lambda: None) -> "Columns":
         """Columns for these rows, for a solver that wants `products_only` or also visits single rows.
 
         `check` is called between blocks of rows, and what it raises ends the work.
         """
+        if not has_row_access(rows):
+            return cls(rows, rows)
         flat = rows.flat
         if not flat.indptr.size or rows.n_cols < MANY_COLUMNS or flat.values.size < MANY_ENTRIES:
             return cls(rows, rows)
@@ -148,7 +156,7 @@ class Columns:
             _columns.renumber(flat.indices[part], level, next_number, number, indices[part])
         inner: Rows
         if products_only:
-            inner = SplitRows(Products(Flat(flat.values, indices, flat.indptr, rows.n_rows, n_cols, False)))
+            inner = SplitRows(FlatProducts(Flat(flat.values, indices, flat.indptr, rows.n_rows, n_cols, False)))
         else:
             parts = flat.values, indices, flat.indptr
             inner = CSRRows(type(rows.native())(parts, shape=(rows.n_rows, n_cols), copy=False))
@@ -184,7 +192,7 @@ class _Blocks:
 
     def __init__(self, flat: Flat, check: Callable[[], None]) -> None:
         self._indptr, self._check = flat.indptr, check
-        self._edges = Products(flat).row_blocks
+        self._edges = FlatProducts(flat).row_blocks
 
     def __iter__(self) -> Iterator[tuple[slice, slice]]:
         for lo, hi in self._edges:
@@ -226,8 +234,8 @@ def _split(rows: Rows, blocks: _Blocks, counts: np.ndarray, level: np.ndarray, n
     parts, rows_of_parts = (array[array.size - int(part_bounds[-1]) :] for array in (values_b, rows_b))
     merged = _Merged(positions, bounds, parts, part_bounds)
     _columns.place(flat.values, *merged, roots, rows_of_parts)
-    a = Products(Flat(values_a, indices_a, starts_a, n, n_common, False))
-    bt = Products(Flat(values_b, rows_b, starts_b, starts_b.size - 1, n, False))
+    a = FlatProducts(Flat(values_a, indices_a, starts_a, n, n_common, False))
+    bt = FlatProducts(Flat(values_b, rows_b, starts_b, starts_b.size - 1, n, False))
     return Columns(rows, SplitRows(a, bt), number, merged)
 
 
@@ -237,12 +245,12 @@ def _roots(squares: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     n_parts = np.zeros(squares.size, dtype=np.int64)
     left = squares.copy()
     for part in parts:
-        is_open = left > ROUNDING * squares
+        is_open = left > SQUARES_LEFT * squares
         root = np.sqrt(np.where(is_open, left, 0.0))
         part[:] = _rounded_down(root, dtype)
         left -= part.astype(np.float64) ** 2
         n_parts += is_open
-    exact = (left <= ROUNDING * squares) & (squares >= SMALLEST) & (squares <= LARGEST)
+    exact = (left <= SQUARES_LEFT * squares) & (squares >= SMALLEST) & (squares <= LARGEST)
     return parts, np.where(exact, n_parts, 0)
 
 
@@ -253,7 +261,7 @@ def _rounded_down(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.where(near > x, np.nextafter(near, dtype.type(0)), near)
 
 
-def _entries(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+def _entries(rows: Any) -> tuple[np.ndarray, np.ndarray]:
     return rows.flat.values, rows.flat.indices
 
 

@@ -1,4 +1,4 @@
-"""From whatever holds the data to `Rows`: the only place that asks what X is."""
+"""From whatever holds the data to rows: the only place that asks what X is."""
 
 from typing import Any
 
@@ -9,9 +9,10 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers
 from softmargin.data.csr import CSRRows
 from softmargin.data.dense import DenseRows
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products, Rows, has_row_access
 
-# Rows with so many columns, of whose entries less than such a share is not zero in a sample of so many rows.
+# Dense data become CSR if they have at least THIN_COLUMNS columns and fewer than THIN_SHARE of the entries in a sample
+# of about THIN_SAMPLE rows are nonzero.
 THIN_COLUMNS, THIN_SHARE, THIN_SAMPLE = 64, 0.2, 1000
 
 
@@ -19,8 +20,16 @@ def as_rows(X: Any, workers: Workers | None = None) -> Rows:
     """Rows of an array, memory map or scipy sparse matrix, in place wherever that is possible.
 
     In place: contiguous dense arrays (either order) and canonical CSR, of float32, float64, integers or bool. Copied:
-    strided views, other sparse formats, CSR with unsorted or repeated entries, float16 and long double.
+    strided views, other sparse formats, CSR with unsorted or repeated entries, float16 and long double. A storage of
+    one's own stays what it is; it must give access to single rows.
     """
+    if isinstance(X, Products):
+        if not has_row_access(X):
+            raise SoftmarginError(
+                f"{type(X).__name__} offers products with X only, but single rows are needed here: kernels, SGD and "
+                "Pegasos want data in memory. OCAS and CPA train linear models from products."
+            )
+        return X if workers is None else X.on(workers)
     if sp.issparse(X):
         return CSRRows(_canonical_csr(X), workers)
     array = np.asarray(X)
@@ -33,6 +42,18 @@ def as_rows(X: Any, workers: Workers | None = None) -> Rows:
     if not (array.flags.c_contiguous or array.flags.f_contiguous):
         array = np.ascontiguousarray(array)
     return DenseRows(_compiled_view(array), workers)
+
+
+def as_products(X: Any, workers: Workers | None = None) -> Products:
+    """The same for whoever needs products only: any storage that keeps the contract `Products` stays what it is."""
+    if isinstance(X, Products):
+        return X if workers is None else X.on(workers)
+    return as_rows(X, workers)
+
+
+def is_storage(X: Any) -> bool:
+    """Whether X is a storage already, one of ours or of the user's own, rather than an array or a matrix."""
+    return not isinstance(X, np.ndarray) and isinstance(X, Products)  # a protocol is slow to ask, arrays are common
 
 
 def as_array(values: Any) -> np.ndarray:

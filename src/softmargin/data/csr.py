@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Flat, FlatRows, Products, Rows
+from softmargin.data.rows import Flat, FlatProducts, FlatRows, Rows
 
 
 class CSRRows(FlatRows):
     """A canonical CSR matrix (sorted, no duplicates) with int32 or int64 indices; nothing is copied."""
 
-    def __init__(self, matrix: Any, workers: Workers | None = None, products: Products | None = None) -> None:
+    def __init__(self, matrix: Any, workers: Workers | None = None, products: FlatProducts | None = None) -> None:
         n_rows, n_cols = map(int, matrix.shape)
         flat = Flat(matrix.data, matrix.indices, matrix.indptr, n_rows, n_cols, False)
-        super().__init__(workers, products or Products(flat))
+        super().__init__(workers, products or FlatProducts(flat))
         self._matrix = matrix
 
     def take(self, index: np.ndarray | slice) -> "CSRRows":

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.threads import Workers
-from softmargin.data.rows import BLOCK_VALUES, Flat, FlatRows, Products, Rows
+from softmargin.data.rows import BLOCK_VALUES, Flat, FlatProducts, FlatRows, Rows
 
 _NO_INDICES = np.empty(0, dtype=np.int32)
 
@@ -14,8 +14,8 @@ _NO_INDICES = np.empty(0, dtype=np.int32)
 class DenseRows(FlatRows):
     """A contiguous 2-D array (either order, any real type); nothing is copied."""
 
-    def __init__(self, array: np.ndarray, workers: Workers | None = None, products: Products | None = None) -> None:
-        super().__init__(workers, products or Products(_flatten(array)))
+    def __init__(self, array: np.ndarray, workers: Workers | None = None, products: FlatProducts | None = None) -> None:
+        super().__init__(workers, products or FlatProducts(_flatten(array)))
         self._array = array
 
     def take(self, index: np.ndarray | slice) -> "DenseRows":

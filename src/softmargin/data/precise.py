@@ -4,11 +4,12 @@ plain     |computed - real| <= gamma(k) |x_i| |w|, with k the number of stored v
 in pairs  the same with 2^-101 k in place of gamma(k)
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products, RowAccess, has_row_access
 from softmargin.linalg.rounding import PAIR_UNIT, SLACK, TINY, UNIT, gamma, norm_above
 
 # Integers from here on are not all float64 numbers.
@@ -40,13 +41,24 @@ def digits(low: np.ndarray | float) -> np.ndarray:
     return low if isinstance(low, np.ndarray) else _NO_DIGITS
 
 
-def longest_row(rows: Rows) -> int:
-    """The largest number of stored values in a row."""
+def longest_row(rows: Products) -> int:
+    """The largest number of stored values in a row, or more if the storage does not tell."""
+    if not has_row_access(rows):
+        return rows.n_cols
     flat = rows.flat
     return int(np.diff(flat.indptr).max(initial=0)) if flat.indptr.size else rows.n_cols
 
 
-def lengths_above(rows: Rows) -> np.ndarray:
+def _parts(rows: Products) -> Iterator[tuple[slice, RowAccess | None]]:
+    """The rows in parts in which single rows can be reached; None for a part where they cannot."""
+    if has_row_access(rows):
+        yield slice(0, rows.n_rows), rows
+    else:
+        for where, part in rows.blocks():
+            yield where, part if has_row_access(part) else None
+
+
+def lengths_above(rows: Products) -> np.ndarray:
     """Upper bounds of |x_i|."""
     k = longest_row(rows)
     squares = rows.sq_norms()
@@ -57,7 +69,7 @@ def lengths_above(rows: Rows) -> np.ndarray:
     return squares
 
 
-def outputs(rows: Rows, w: np.ndarray, lengths: np.ndarray) -> Outputs:
+def outputs(rows: Products, w: np.ndarray, lengths: np.ndarray) -> Outputs:
     """X w, with error bounds from upper bounds of the lengths of the rows."""
     k, norm = longest_row(rows), norm_above(w)
     if norm == 0.0:  # whatever the rows are
@@ -67,21 +79,26 @@ def outputs(rows: Rows, w: np.ndarray, lengths: np.ndarray) -> Outputs:
     return Outputs(rows.dot(w), 0.0, error)
 
 
-def sharper_outputs(rows: Rows, w: np.ndarray, lengths: np.ndarray, index: np.ndarray) -> Outputs:
-    """The same in pairs of numbers, for the rows of `index`."""
+def sharper_outputs(rows: Products, w: np.ndarray, lengths: np.ndarray, index: np.ndarray) -> Outputs:
+    """The same in pairs of numbers, for the rows of `index`, which ascend. Rows out of reach get an infinite error."""
     from softmargin.data import _precise
 
-    k = longest_row(rows)
-    high, low = np.empty((2, index.size))
+    w = np.ascontiguousarray(w, dtype=np.float64)
+    high, low, error = np.empty(index.size), np.empty(index.size), np.full(index.size, np.inf)
     with np.errstate(all="ignore"):
-        _precise.dot(*rows.flat, np.ascontiguousarray(w, dtype=np.float64), index, high, low)
-        error = lengths[index] * (pair_error(rows, k) * norm_above(w)) + 8 * k * TINY
-    is_bad = ~np.isfinite(low)
+        norm = norm_above(w)
+        for where, part in _parts(rows):
+            mine = slice(*np.searchsorted(index, [where.start, where.stop]))
+            if part is not None and mine.start < mine.stop:
+                k = longest_row(part)
+                _precise.dot(*part.flat, w, index[mine] - where.start, high[mine], low[mine])
+                error[mine] = lengths[index[mine]] * (pair_error(part, k) * norm) + 8 * k * TINY
+    is_bad = ~(np.isfinite(low) & np.isfinite(error))
     high[is_bad], low[is_bad], error[is_bad] = 0.0, 0.0, np.inf
     return Outputs(high, low, error)
 
 
-def combination(rows: Rows, v: np.ndarray, lengths: np.ndarray) -> tuple[float, np.ndarray]:
+def combination(rows: Products, v: np.ndarray, lengths: np.ndarray) -> tuple[float, np.ndarray]:
     """An upper bound of |X'v|, and the computed X'v."""
     w = rows.t_dot(v)
     used = int(np.count_nonzero(v))
@@ -89,15 +106,20 @@ def combination(rows: Rows, v: np.ndarray, lengths: np.ndarray) -> tuple[float, 
     return (norm_above(w) + charge) * SLACK, w
 
 
-def sharper_combination(rows: Rows, v: np.ndarray, lengths: np.ndarray) -> float:
-    """An upper bound of |X'v| from sums in pairs of numbers."""
+def sharper_combination(rows: Products, v: np.ndarray, lengths: np.ndarray) -> float:
+    """An upper bound of |X'v| from sums in pairs of numbers; infinite if some rows are out of reach."""
     from softmargin.data import _precise
 
+    v = np.ascontiguousarray(v, dtype=np.float64)
     high, low = np.zeros((2, rows.n_cols))
-    used = int(np.count_nonzero(v))
+    used, error = int(np.count_nonzero(v)), 0.0
     with np.errstate(all="ignore"):
-        _precise.t_dot(*rows.flat, np.ascontiguousarray(v, dtype=np.float64), high, low)
-        found = (norm_above(high) + norm_above(low) + pair_error(rows, used) * _reach(v, lengths)) * SLACK
+        for where, part in _parts(rows):
+            if part is None:
+                return np.inf
+            _precise.t_dot(*part.flat, v[where], high, low)
+            error = max(error, pair_error(part, used))
+        found = (norm_above(high) + norm_above(low) + error * _reach(v, lengths)) * SLACK
     return float(found + 8 * used * np.sqrt(high.size) * TINY) if np.isfinite(found) else np.inf
 
 
@@ -107,7 +129,7 @@ def _reach(v: np.ndarray, lengths: np.ndarray) -> float:
     return float(np.abs(v[used]) @ lengths[used]) * (1.0 + gamma(used.size + 2))
 
 
-def pair_error(rows: Rows, k: int) -> float:
+def pair_error(rows: RowAccess, k: int) -> float:
     """Relative error of k terms in pairs of numbers; large integers are rounded before they are multiplied."""
     values = rows.flat.values
     is_rounded = values.dtype.kind in "iu" and values.itemsize == 8 and values.size

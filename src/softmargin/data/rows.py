@@ -1,4 +1,6 @@
-"""How rows are reached: the contract that every storage keeps, and the products they share.
+"""How rows are reached: the two contracts that storages keep, and the products of those in memory.
+
+`Products` is what linear problems need; `RowAccess` is what every storage in memory has beside that.
 
 A matrix is handed to compiled code as flat arrays (`Flat`); an empty `indptr` means dense, so one compiled function
 serves every storage. Blocks of rows depend on the data alone, never on the number of threads.
@@ -6,21 +8,23 @@ serves every storage. Blocks of rows depend on the data alone, never on the numb
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from inspect import getattr_static
 from itertools import pairwise
 from math import log2
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
 from softmargin.core.threads import Workers
 
-# A block is small enough that an interrupt waits for milliseconds, large enough that calling it costs nothing; data of
-# a few such blocks are cut finer, so that the threads end together, unless waking a thread would take longer.
+# A block of BLOCK_VALUES is small enough that an interrupt waits for milliseconds, and large enough that calling it
+# costs nothing. Data of a few such blocks are cut into up to FINE_BLOCKS blocks of FINE_VALUES, so that the threads end
+# together. Data with fewer than FEW_VALUES stay one block: waking a thread would take longer than it saves.
 BLOCK_VALUES = 1 << 20
 FINE_VALUES = 1 << 18
 FEW_VALUES = 1 << 19
 FINE_BLOCKS = 32
-COUNTED_ROWS = 2048  # about so many tell how many rows a difference reads
+COUNTED_ROWS = 2048  # how many rows a difference reads is estimated from about this many rows
 BLOCK_COLUMNS = 1 << 16
 # Partial sums of X'v: a fixed number, so that the bits do not depend on the threads.
 MAX_PARTIAL_SUMS = 16
@@ -29,8 +33,13 @@ PARTIAL_SHARE = 0.02
 _ZEROS = np.empty(0)  # what compiled code takes for a vector of zeros
 
 
-class Rows(Protocol):
-    """Rows x_1 .. x_n of a data matrix X. Sums are in float64 whatever the storage."""
+@runtime_checkable
+class Products(Protocol):
+    """Rows x_1 .. x_n of a data matrix X that are reached through products alone.
+
+    This is all that linear problems, their judges and cutting planes need, so the rows may lie on disk or on other
+    machines. Sums are in float64 whatever the storage.
+    """
 
     @property
     def n_rows(self) -> int: ...
@@ -44,11 +53,27 @@ class Rows(Protocol):
         """X' v, or X' (v - before); rows where that is zero are not touched (in storage by columns they are read)."""
         ...
 
-    def take(self, index: np.ndarray | slice) -> "Rows":
+    def sq_norms(self) -> np.ndarray:
+        """Squared Euclidean norm of each row."""
+        ...
+
+    def blocks(self) -> "Iterator[tuple[slice, Products]]":
+        """Consecutive parts in storage order. Parts with `RowAccess` let the judge use more digits where it must."""
+        ...
+
+    def on(self, workers: Workers) -> "Products":
+        """The same rows, whose products run on `workers`."""
+        ...
+
+
+class RowAccess(Products, Protocol):
+    """Rows in memory, where single rows and entries can be reached: kernels, SGD, Pegasos, renumbered columns."""
+
+    def take(self, index: np.ndarray | slice) -> "RowAccess":
         """The rows of `index`, as a copy."""
         ...
 
-    def cross(self, other: "Rows") -> np.ndarray:
+    def cross(self, other: "RowAccess") -> np.ndarray:
         """X Z' for other rows Z, as a dense float64 array."""
         ...
 
@@ -56,19 +81,15 @@ class Rows(Protocol):
         """The rows of `index` as a dense row-major array of the given type."""
         ...
 
-    def sq_norms(self) -> np.ndarray:
-        """Squared Euclidean norm of each row."""
-        ...
-
     def native(self) -> Any:
         """The array or CSR matrix behind."""
         ...
 
-    def blocks(self) -> Iterator[tuple[slice, "Rows"]]:
+    def blocks(self) -> "Iterator[tuple[slice, RowAccess]]":
         """Consecutive parts in storage order."""
         ...
 
-    def on(self, workers: Workers) -> "Rows":
+    def on(self, workers: Workers) -> "RowAccess":
         """The same rows, whose products run on `workers`."""
         ...
 
@@ -76,6 +97,14 @@ class Rows(Protocol):
     def flat(self) -> "Flat":
         """The matrix as flat arrays, for compiled loops that visit single rows."""
         ...
+
+
+Rows = RowAccess
+
+
+def has_row_access(rows: Products) -> TypeGuard[RowAccess]:
+    """Whether single rows can be reached. `flat` is looked up without being computed: it may be a copy of the data."""
+    return getattr_static(rows, "flat", None) is not None
 
 
 class Flat(NamedTuple):
@@ -89,7 +118,7 @@ class Flat(NamedTuple):
     fortran: bool
 
 
-class Products:
+class FlatProducts:
     """X w and X' v of one `Flat` matrix, block by block. Light: copies share everything but the workers."""
 
     def __init__(self, flat: Flat) -> None:
@@ -204,9 +233,9 @@ def _call(function: Callable[..., None], *arguments: Any) -> None:
 
 
 class FlatRows:
-    """The half of `Rows` that is the same for every storage: what `Products` computes on a team of threads."""
+    """The part of `RowAccess` that is the same for every storage: what `FlatProducts` computes on a team of threads."""
 
-    def __init__(self, workers: Workers | None, products: Products) -> None:
+    def __init__(self, workers: Workers | None, products: FlatProducts) -> None:
         self._workers = workers or Workers(1)
         self._products = products
 

@@ -14,13 +14,15 @@ import scipy.sparse as sp
 
 from softmargin.core.threads import Workers
 from softmargin.data.csr import CSRRows
-from softmargin.data.rows import Flat, Products, Rows
+from softmargin.data.rows import Flat, FlatProducts, Rows
 
 
 class SplitRows:
     """Rows [A | B] from A, and B' unless it is empty; products are quick, everything else makes a CSR matrix first."""
 
-    def __init__(self, a: Products, b_transposed: Products | None = None, workers: Workers | None = None) -> None:
+    def __init__(
+        self, a: FlatProducts, b_transposed: FlatProducts | None = None, workers: Workers | None = None
+    ) -> None:
         self._a, self._bt = a, b_transposed
         self._workers = workers or Workers(1)
 

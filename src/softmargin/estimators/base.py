@@ -28,7 +28,7 @@ from softmargin.core.threads import Cancel, Workers, one_blas_thread
 from softmargin.core.trace import Clock, Observer
 from softmargin.data.columns import Occupied
 from softmargin.data.convert import as_rows
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin
 from softmargin.estimators.persistence import SaveMixin
 from softmargin.estimators.plain_state import PlainStateMixin
@@ -90,8 +90,8 @@ class Job:
     n_threads: int
     titles: Sequence[str]
     known: dict[str, Any]
-    work: Callable[[Rows, Workers], Work]
-    found: Callable[[Rows, list[Any]], dict[str, Any]]
+    work: Callable[[Any, Workers], Work]
+    found: Callable[[Any, list[Any]], dict[str, Any]]
     keep: Callable[[list[Result]], None] = lambda results: None
 
 
@@ -126,7 +126,7 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
         bridge = CallbackBridge.of(self, X, y, metadata, len(job.titles), job.stop.max_iter)
         lines = progress_lines(self.verbose, job.titles, job.stop)
         with fitting(job.n_threads, lines) as (cancel, workers):
-            rows = as_rows(X, workers)
+            rows = self._rows(X, workers)
             work = job.work(rows, workers)
             for note in work.notes:
                 warnings.warn(note, UserWarning, stacklevel=FRAMES_TO_CALLER + 2)
@@ -152,15 +152,23 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
             bridge.close(final)
         if cancel.is_set:
             raise KeyboardInterrupt
-        for note in work.remarks(results):
+        for note in [*work.remarks(results), *self._remarks()]:
             warnings.warn(note, UserWarning, stacklevel=FRAMES_TO_CALLER + 2)
         warn_unless_done(self, work.stop, FRAMES_TO_CALLER + 2)
+
+    def _rows(self, X: Any, workers: Workers) -> Any:
+        """The rows of X, as the problems of this estimator need them."""
+        return as_rows(X, workers)
+
+    def _remarks(self) -> Sequence[str]:
+        """What the user should be told about the fitted model, as warnings."""
+        return ()
 
     def _set(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():
             setattr(self, name, value)
 
-    def _starts(self, job: Job, work: Work, rows: Rows) -> Sequence[Any] | None:
+    def _starts(self, job: Job, work: Work, rows: Any) -> Sequence[Any] | None:
         """The states of the last fit, if it was one of the same data; else what its model has to offer."""
         if not self.warm_start or not hasattr(self, "status_"):
             return None
@@ -173,7 +181,7 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
                     return starts
         return self._model_starts(job, work, rows)
 
-    def _model_starts(self, job: Job, work: Work, rows: Rows) -> Sequence[Any] | None:
+    def _model_starts(self, job: Job, work: Work, rows: Any) -> Sequence[Any] | None:
         """Starts from the fitted model alone, if it is one for such a job."""
         raise NotImplementedError
 
@@ -203,7 +211,7 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
             del self._state
 
 
-def fingerprint(rows: Rows, key: str, targets: Iterable[Iterable[np.ndarray]]) -> str:
+def fingerprint(rows: Products, key: str, targets: Iterable[Iterable[np.ndarray]]) -> str:
     """Identifies the data, and targets that are given as arrays, at the cost of one product with X.
 
     Any change of an entry changes the product with a fixed vector, unless it drowns in rounding, and then the solvers

@@ -10,7 +10,6 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.estimators.record_scoring import Predictor
-from softmargin.estimators.scoring import labels_from_scores
 from softmargin.metrics import (
     accuracy,
     mean_average_precision_by_query,
@@ -27,7 +26,7 @@ LARGEST_GRADE = 31
 def class_measures(predictor: Predictor, scores: np.ndarray, y: np.ndarray, qid: Any, k: int) -> dict[str, float]:
     """Accuracy; for two classes also ROC area and break-even point, if both occur among the labels."""
     classes = _classes(predictor, y)
-    found = {"accuracy": accuracy(y, labels_from_scores(scores, classes))}
+    found = {"accuracy": accuracy(y, predictor.labels(scores))}
     positive = y == classes[1]
     if len(classes) == 2 and 0 < np.count_nonzero(positive) < len(y):
         found |= {"roc_area": roc_area(positive, scores), "break_even": prbep(positive, scores)}

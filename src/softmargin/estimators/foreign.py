@@ -1,9 +1,11 @@
 """Fitted models of scikit-learn, and of libraries that derive from it, as models of ours: so they can be judged."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin.core.errors import SoftmarginError
@@ -11,8 +13,16 @@ from softmargin.data.convert import as_rows
 from softmargin.estimators import validation
 from softmargin.estimators.kernel_choice import KERNELS
 from softmargin.estimators.linear_svc import LinearSVC
+from softmargin.estimators.linear_svr import LinearSVR
+from softmargin.estimators.one_class_svm import OneClassSVM
 from softmargin.estimators.svc import SVC
+from softmargin.estimators.svr import SVR
 from softmargin.tasks.records import task_behind
+
+_JUDGED = (
+    "the estimators of softmargin, and scikit-learn's SVC, SVR, OneClassSVM, LinearSVC(loss='hinge') and "
+    "LinearSVR(loss='epsilon_insensitive')"
+)
 
 
 def adopted(estimator: Any) -> Any:
@@ -23,8 +33,8 @@ def adopted(estimator: Any) -> Any:
     adopt = next((_ADOPT[name] for name in names if name in _ADOPT), None)
     if adopt is None:
         raise SoftmarginError(
-            f"certify() does not know {type(estimator).__name__}: it judges the estimators of softmargin, and "
-            "scikit-learn's LinearSVC(loss='hinge') and SVC. For a pipeline give its last step and the transformed X."
+            f"certify() does not know {type(estimator).__name__}: it judges {_JUDGED}. For a pipeline give its last "
+            "step and the transformed X."
         )
     check_is_fitted(estimator)
     model = adopt(estimator)
@@ -43,6 +53,18 @@ def _linear_svc(estimator: Any) -> LinearSVC:
     model = LinearSVC(estimator.C, class_weight=estimator.class_weight, **_intercept(estimator))
     model.coef_, model.intercept_ = estimator.coef_, estimator.intercept_
     model._rest_unweighted = True
+    model._balance_counts_rows = "sample_weight" not in signature(compute_class_weight).parameters
+    return model
+
+
+def _linear_svr(estimator: Any) -> LinearSVR:
+    if estimator.loss != "epsilon_insensitive":
+        raise SoftmarginError(
+            f"this LinearSVR minimises another objective (loss={estimator.loss!r}): only loss='epsilon_insensitive' is "
+            "judged."
+        )
+    model = LinearSVR(estimator.C, epsilon=estimator.epsilon, **_intercept(estimator))
+    model.coef_, model.intercept_ = estimator.coef_, np.atleast_1d(estimator.intercept_)
     return model
 
 
@@ -54,8 +76,22 @@ def _intercept(estimator: Any) -> dict[str, Any]:
 
 
 def _svc(estimator: Any) -> SVC:
-    model = SVC(estimator.C, class_weight=estimator.class_weight)
-    return _with_expansion(model, estimator)
+    return _with_expansion(SVC(estimator.C, class_weight=estimator.class_weight), estimator)
+
+
+def _svr(estimator: Any) -> SVR:
+    return _with_expansion(SVR(estimator.C, epsilon=estimator.epsilon), estimator)
+
+
+def _one_class_svm(estimator: Any) -> OneClassSVM:
+    return _with_expansion(OneClassSVM(estimator.nu), estimator)
+
+
+def _refuse_nu(estimator: Any) -> Any:
+    raise SoftmarginError(
+        f"certify() does not judge {type(estimator).__name__}: it minimises another objective, with nu in the place of "
+        f"a C or an epsilon. What can be judged are {_JUDGED}."
+    )
 
 
 def _with_expansion(model: Any, estimator: Any) -> Any:
@@ -63,7 +99,7 @@ def _with_expansion(model: Any, estimator: Any) -> Any:
     if not hasattr(estimator, "_gamma"):
         raise SoftmarginError(
             f"this {type(estimator).__name__} does not tell which gamma it was trained with (it has no '_gamma'): "
-            "certify() judges softmargin.SVC and scikit-learn's SVC."
+            f"certify() judges {_JUDGED}."
         )
     if not callable(estimator.kernel):
         validation.one_of(estimator.kernel, "kernel", KERNELS)
@@ -78,5 +114,10 @@ def _with_expansion(model: Any, estimator: Any) -> Any:
 
 _ADOPT: dict[str, Callable[[Any], Any]] = {
     "sklearn.svm._classes.LinearSVC": _linear_svc,
+    "sklearn.svm._classes.LinearSVR": _linear_svr,
     "sklearn.svm._classes.SVC": _svc,
+    "sklearn.svm._classes.SVR": _svr,
+    "sklearn.svm._classes.OneClassSVM": _one_class_svm,
+    "sklearn.svm._classes.NuSVC": _refuse_nu,
+    "sklearn.svm._classes.NuSVR": _refuse_nu,
 }

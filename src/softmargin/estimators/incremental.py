@@ -1,28 +1,26 @@
-"""Learning and unlearning rows, and leaving each out: what `SVC` does by the active set from a trained state."""
+"""Learning and unlearning rows, and leaving each out, by the active set from a trained state: `SVC` and `SVR`."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from softmargin.core.errors import Abandoned, SoftmarginError
-from softmargin.core.result import Result
+from softmargin.core.result import Result, Solution
 from softmargin.core.threads import Cancel, one_blas_thread
 from softmargin.data.convert import as_rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import warn_unless_done
+from softmargin.estimators.incremental_fit import IncrementalFit
 from softmargin.estimators.kernel_choice import in_range, kernel_of
-from softmargin.estimators.kernel_scoring import one_against_one
-from softmargin.estimators.kernel_targets import Pair
+from softmargin.estimators.kernel_targets import ChangingTarget
 from softmargin.estimators.kernel_work import KernelSetting, handed_over
-from softmargin.estimators.live import Live, known_result
-from softmargin.estimators.training_rows import Training
+from softmargin.estimators.training_rows import TrainingRows
 from softmargin.solvers.active_set.active_set import ActiveSet
 
 _NO_ROWS = (
@@ -40,7 +38,8 @@ def _has_data(estimator: Any) -> bool:
     return True
 
 
-def _can_learn(estimator: Any) -> bool:
+def can_learn(estimator: Any) -> bool:
+    """Whether there is a `partial_fit`; if not, the error says why."""
     if hasattr(estimator, "dual_coef_") and not hasattr(estimator, "_training"):
         raise AttributeError(_NO_ROWS)
     return _has_data(estimator)
@@ -52,62 +51,35 @@ def keeps_training(solver: Any) -> bool:
 
 
 class IncrementalMixin:
-    """Adds `partial_fit`, `forget` and `leave_one_out` to `SVC`.
+    """Adds `forget` and `leave_one_out` to a kernel estimator, and all that its `partial_fit` needs.
 
-    `_training` are the rows that were learned from; `_live` is made of them when it is needed, and neither copied nor
-    saved.
+    `_training` are the rows that were learned from. `_incremental` is what is kept ready to learn more of them or
+    fewer; it is made when it is needed, and neither copied nor saved. An estimator says what its problems are:
+
+    _targets_of(y, weights) : what is learned from rows with these y and sample weights
+    _loss_parameters() : parameters of the loss, beside C, that may change between two calls
+    _check_rows_left(training, left) : an error if the rows in the positions `left` cannot be learned from alone
+    _dual_variables(n_rows, targets), _expansion(...), _keep_solved(...) : from and to the fitted attributes
+    _problem_scores(X), _decisions(scores) : a score for each problem, and what the user gets of them
     """
 
-    _training: Training
-    _live: tuple[Any, Live] | None = None
+    _training: TrainingRows
+    _incremental: tuple[Any, IncrementalFit] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         usual: Any = super().__getstate__()
         state = dict(usual)
-        state.pop("_live", None)
+        state.pop("_incremental", None)
         if getattr(self, "_is_precomputed", False):
             state.pop("_training", None)  # the kernel matrix, perhaps a memory map
         return state
-
-    @available_if(_can_learn)
-    def partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Learn more rows: the model is then that of a fit on all rows so far, at a fraction of its cost.
-
-        The optimum is restored by pivots of the active set, whatever `solver` is, and judged as after `fit`. What `fit`
-        takes from the data is that of the first call: `gamma_` ("scale") and `class_weight_` ("balanced").
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
-        classes : array-like of shape (n_classes,), default=None
-            All classes there will be; needed in the first call if not all of them are in y. As long as only one of them
-            has rows the model predicts that one.
-        sample_weight : array-like of shape (n_rows,), default=None
-
-        Returns
-        -------
-        self
-            The new rows have ids of their own at the end of `row_ids_`. After Ctrl-C the model knows the new rows, with
-            the best solution so far, and the interrupt is raised again; the next call goes on from there.
-        """
-        if not hasattr(self, "dual_coef_"):
-            return self._fit(X, y, sample_weight, solver=self._active_set(), all_classes=classes, copy=True)
-        training = self._known_training()
-        self._same_classes(classes)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", accept_large_sparse=True, reset=False)
-        codes = codes_among(y, self.classes_)
-        weights = _weights(sample_weight, codes.size)
-        rows = as_rows(X)
-        in_range(kernel_of(self), rows)
-        return self._change(lambda live: live.add(rows, codes, weights), training)
 
     @available_if(_has_data)
     def forget(self: Any, rows: Any) -> Any:
         """Unlearn rows: the model is then that of a fit on the others, and nothing of these rows is kept.
 
         Their dual variables are driven to zero while the free ones stay level, then the optimum of the others is
-        restored. `gamma_` and `class_weight_` stay as they are.
+        restored. What was taken from the data by the first fit, such as `gamma_`, stays as it is.
 
         Parameters
         ----------
@@ -121,19 +93,10 @@ class IncrementalMixin:
         check_is_fitted(self)
         training = self._known_training()
         positions = positions_of(rows, training.ids)
-        weights = training.weights * self.class_weight_[training.codes]
-        left = np.delete(np.arange(training.ids.size), positions)
-        n_classes = self.classes_.size
-        mass = [np.bincount(training.codes[part], weights[part] > 0, n_classes) for part in (slice(None), left)]
-        lost = ((mass[0] > 0) & (mass[1] == 0)).nonzero()[0]
-        if lost.size:
-            raise SoftmarginError(
-                f"class {self.classes_[lost].tolist()[0]!r} would be left without rows: keep one of them, or fit a "
-                "model without this class."
-            )
+        self._check_rows_left(training, np.delete(np.arange(training.ids.size), positions))
         if positions.size == 0:
             return self
-        return self._change(lambda live: live.remove(positions), training, is_solved=True)
+        return self._change(lambda fit: fit.remove_rows(positions), training, is_solved=True)
 
     def leave_one_out(self: Any) -> np.ndarray:
         """The decision value of each training row from the model that is trained on all others, exactly.
@@ -144,67 +107,87 @@ class IncrementalMixin:
         Returns
         -------
         array
-            In the order of `row_ids_` and in the shape of `decision_function`; `gamma_` and `class_weight_` stay as
-            they are. A row that is the only one of its class is decided against that class.
+            In the order of `row_ids_`, and in the shape of `decision_function` (classes) or `predict` (numbers). What
+            was taken from the data by the first fit, such as `gamma_`, stays as it is. A row that is the only one of
+            its class is decided against that class.
         """
         check_is_fitted(self)
         training = self._known_training()
+        self._check_left_out(training)
         _, stop, _, _ = self._limits()
-        weights = training.weights * self.class_weight_[training.codes]
-        n_classes = self.classes_.size
-        if n_classes == 2 and (weights > 0).all():
-            scores = np.empty((weights.size, 1))
+        with self._working(training) as (fit, cancel):
+            fit.prepare()
+            fit.solve(stop, cancel)
+            with fit.workers.checking(cancel.check):
+                found = fit.left_out()
+        if len(found) == 1 and found[0][0].size == training.ids.size:
+            scores = np.empty((training.ids.size, 1))
         else:
-            scores = self._pair_scores(training.matrix)
-        with self._working(training) as (live, cancel):
-            live.wake()
-            live.solve(stop, cancel)
-            with live.workers.checking(cancel.check):
-                for k, (positions, values) in enumerate(live.left_out()):
-                    scores[positions, k] = values
-        if n_classes == 2:
-            return scores.ravel()
-        return scores if self.decision_function_shape == "ovo" else one_against_one(scores, n_classes)
+            scores = self._problem_scores(training.matrix)  # also of rows that take no part in a problem
+        for k, (positions, values) in enumerate(found):
+            scores[positions, k] = values
+        return self._decisions(scores)
 
-    def _change(self: Any, operation: Callable[[Live], None], training: Training, *, is_solved: bool = False) -> Any:
+    def _adding(self: Any, X: Any, y: np.ndarray, sample_weight: Any) -> Callable[[IncrementalFit], None]:
+        """What adds these rows, for `_change`; X and y are checked."""
+        weights = _weights(sample_weight, y.size)
+        rows = as_rows(X)
+        in_range(kernel_of(self), rows)
+        return lambda fit: fit.add_rows(rows, y, weights)
+
+    def _change(
+        self: Any, operation: Callable[[IncrementalFit], None], training: TrainingRows, *, is_solved: bool = False
+    ) -> Any:
         """Change the rows and restore the optimum; the model is changed at the end, or not at all.
 
         An operation may need that the model `is_solved` before, with its working sets.
         """
         C, stop, _, _ = self._limits()
-        with self._working(training) as (live, cancel):
-            live.wake()
+        with self._working(training) as (fit, cancel):
+            fit.prepare()
             if is_solved:
-                live.solve(stop, cancel)
+                fit.solve(stop, cancel)
                 cancel.check()
-            with live.workers.checking(cancel.check):
-                operation(live)
-            live.solve(stop, cancel)
+            with fit.workers.checking(cancel.check):
+                operation(fit)
+            fit.solve(stop, cancel)
             if hasattr(self, "_state"):
                 del self._state
-            self._adopt(live.results(), live.index_pairs(), live.rows, live.training.codes, C, is_longer=not is_solved)
-            self._keep_training(live.training)
+            self._adopt(fit, C, is_longer=not is_solved)
         if cancel.is_set:
             raise KeyboardInterrupt
-        for note in handed_over(live.results()):
+        for note in handed_over(fit.results()):
             warnings.warn(note, UserWarning, stacklevel=3)
         warn_unless_done(self, stop, stacklevel=3)
         return self
 
+    def _adopt(self: Any, fit: IncrementalFit, C: float, *, is_longer: bool) -> None:
+        """Become the model that was found.
+
+        If the data are those of before and more rows behind them, support vectors that are the same are not copied.
+        """
+        known = (self.support_, self.support_vectors_) if is_longer else None
+        results, targets, rows = fit.results(), fit.targets(), fit.rows
+        self._set(self._expansion(rows, fit.training.y, targets, [result.solution for result in results], known))
+        self.shape_fit_ = (rows.n_rows, rows.n_cols)
+        self._keep_outcome(results)
+        self._keep_solved(results, targets, C)
+        self._keep_training(fit.training)
+
     @contextmanager
-    def _working(self: Any, training: Training) -> Iterator[tuple[Live, Cancel]]:
-        """The live object for these rows; it stays if nothing goes wrong. Ctrl-C sets the switch."""
+    def _working(self: Any, training: TrainingRows) -> Iterator[tuple[IncrementalFit, Cancel]]:
+        """What is kept ready for these rows; it stays if nothing goes wrong. Ctrl-C sets the switch."""
         C, _, n_threads, cache_bytes = self._limits()
         if isinstance(self.gamma, Real) and float(self.gamma) != self.gamma_ and self.gamma_ != 0.0:
             raise SoftmarginError(
                 f"gamma={self.gamma!r}, but this model learned with {self.gamma_!r}: set it back, or fit anew."
             )
-        key = (C, kernel_of(self), cache_bytes, self._active_set(), n_threads)
+        key = (C, self._loss_parameters(), kernel_of(self), cache_bytes, self._active_set(), n_threads)
         cancel = Cancel()
         with cancel.on_interrupt(), one_blas_thread():
-            before, self._live = self._live, None
+            before, self._incremental = self._incremental, None
             if before is not None and before[0] == key and before[1].training is training:
-                live = before[1]
+                fit = before[1]
             else:
                 rows = as_rows(training.matrix)
                 setting = KernelSetting(C, in_range(kernel_of(self), rows), cache_bytes, needs_double=True)
@@ -213,67 +196,56 @@ class IncrementalMixin:
                         f"the kernel {self.kernel!r} is not positive semi-definite on these rows, and this needs the "
                         "active set, which needs that: use a kernel such as 'rbf'."
                     )
-                live = Live(training, self.class_weight_, setting, self._active_set(), n_threads, self._known_results)
+                fit = IncrementalFit(
+                    training, self._targets_of, setting, self._active_set(), n_threads, self._solved_before
+                )
             try:
-                yield live, cancel
+                yield fit, cancel
             except Abandoned:
                 raise KeyboardInterrupt from None
             finally:
-                live.workers.close()
-            self._live = (key, live)
+                fit.workers.close()
+            self._incremental = (key, fit)
 
-    def _known_results(self: Any, pairs: list[Pair]) -> list[tuple[np.ndarray, Result]]:
-        """Of each pair the dual variables and the outcome, from the fitted attributes."""
+    def _solved_before(self: Any, targets: Sequence[ChangingTarget]) -> list[tuple[np.ndarray, Result]]:
+        """Of each problem the dual variables and the outcome of the last fit, from the fitted attributes."""
         traces = self.trace_ if isinstance(self.trace_, list) else [self.trace_]
+        betas = self._dual_variables(self.shape_fit_[0], targets)
+        seconds = {"total": 0.0, "judge": 0.0, "compile": 0.0}
         found = []
-        for k, beta in enumerate(self._dual_variables(self.shape_fit_[0], pairs)):
-            b, certificate = float(self.intercept_[k]), self.certificates_[k]
-            found.append((beta, known_result(np.abs(beta), b, certificate, self.status_, traces[k])))
+        for k, (target, beta) in enumerate(zip(targets, betas, strict=True)):
+            solution = Solution(np.empty(0), float(self.intercept_[k]), target.loss(float(self.C)).held(beta))
+            result = Result(solution, self.status_, self.certificates_[k], {}, traces[k], None, seconds)
+            found.append((beta, result))
         return found
+
+    def _loss_parameters(self) -> tuple:
+        return ()
+
+    def _check_left_out(self, training: TrainingRows) -> None:
+        """An error if the rows are too few to leave one out."""
 
     def _active_set(self: Any) -> ActiveSet:
         return self.solver if isinstance(self.solver, ActiveSet) else ActiveSet()
 
-    def _keep_training(self, training: Training) -> None:
+    def _remember_rows(self: Any, X: Any, y: np.ndarray, weights: np.ndarray, solver: Any) -> None:
+        """What a fit keeps of its training rows: all of them, if more are to be learned, or nothing."""
+        self._drop_training()
+        if keeps_training(solver) or self.warm_start:
+            self._keep_training(TrainingRows(X, y, weights, np.arange(y.size), y.size))
+
+    def _keep_training(self, training: TrainingRows) -> None:
         self._training = training
         self.row_ids_ = training.ids
 
     def _drop_training(self) -> None:
-        for name in ("_training", "row_ids_", "_live"):
+        for name in ("_training", "row_ids_", "_incremental"):
             self.__dict__.pop(name, None)
 
-    def _known_training(self) -> Training:
+    def _known_training(self) -> TrainingRows:
         if not hasattr(self, "_training"):
             raise SoftmarginError(_NO_ROWS)
         return self._training
-
-    def _same_classes(self: Any, classes: Any) -> None:
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise SoftmarginError(
-                f"classes={classes!r} are not those of the first call, {self.classes_.tolist()}: leave them out, or "
-                "fit a new model."
-            )
-
-
-def codes_among(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """For each label the position of its class."""
-    codes = np.searchsorted(classes, y)
-    strangers = y[classes[np.minimum(codes, classes.size - 1)] != y]
-    if strangers.size:
-        raise SoftmarginError(
-            f"y holds {strangers.tolist()[0]!r}, which is not among the classes {classes.tolist()}: name all classes "
-            "in the first call, partial_fit(X, y, classes=...)."
-        )
-    return codes
-
-
-def given_classes(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted classes as given, and for each row the position of its class."""
-    check_classification_targets(y)
-    found = np.unique(classes)
-    if found.size < 2:
-        raise SoftmarginError(f"classes={classes!r} must name at least two classes.")
-    return found, codes_among(y, found)
 
 
 def positions_of(rows: Any, ids: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Result
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Workers, one_blas_thread, thread_count
-from softmargin.data.convert import as_rows
+from softmargin.data.convert import as_rows, is_storage
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Estimator
@@ -74,6 +74,8 @@ class KernelEstimator(Estimator):
 
     def _validated(self, X: Any, **options: Any) -> Any:
         """X (and y, if it is among the options), checked; a kernel matrix is dense."""
+        if is_storage(X):
+            X = as_rows(X).native()
         accept_sparse = False if self._is_precomputed else "csr"
         return validate_data(self, X, accept_sparse=accept_sparse, accept_large_sparse=True, dtype="numeric", **options)
 
@@ -109,6 +111,15 @@ class KernelEstimator(Estimator):
         working_set = self.working_set if solver is self.solver else "auto"  # partial_fit has a solver of its own
         choose = kernel_solver(solver, working_set, bool(self.shrinking), stop)
         return KernelWork(choose, setting, rows, targets, stop, workers, is_convex, notes)
+
+    def _remember_rows(self, X: Any, y: Any, weights: np.ndarray, solver: Any) -> None:
+        """Keep what is needed of the training rows to learn more of them, in estimators that can (`incremental`)."""
+
+    def _support_vectors(self, rows: Rows, support: np.ndarray, known: tuple[np.ndarray, Any] | None) -> Any:
+        """The rows of these positions; `known` are positions in the same rows, and their vectors."""
+        if known is not None and np.array_equal(known[0], support):
+            return known[1]
+        return np.empty((0, 0)) if self._is_precomputed else rows.take(support).native()
 
     def _keep_counts(self, results: Sequence[Result]) -> None:
         """What scikit-learn's kernel estimators tell about a fit, and what this library counts."""

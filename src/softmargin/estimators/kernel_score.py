@@ -1,6 +1,6 @@
 """Kernel machines without classes, which have one expansion over their support vectors: regression and one-class."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from softmargin.estimators.kernel_base import KernelEstimator
 from softmargin.estimators.kernel_targets import KernelTarget
 from softmargin.estimators.support_rows import support_rows
 from softmargin.problems.kernel_certificate import AT_BOUND
+from softmargin.solvers.dual_state import at_bounds
 
 
 class KernelScore(KernelEstimator):
@@ -26,27 +27,23 @@ class KernelScore(KernelEstimator):
         """X and y, checked."""
         raise NotImplementedError
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """What `fit` does."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, solver: Any, copy: bool = False) -> Any:
+        """What `fit` does with this solver, and the first `partial_fit`."""
         C, stop, n_threads, _ = self._limits()
-        X, y = self._checked(X, y)
+        X, y = self._checked(X, y, copy=copy)
         base, target = self._posed(X, y, sample_weight)
 
         def keep(results: list[Result]) -> None:
-            self._keep_counts(results)
-            self.n_iter_ = int(self.n_iter_[0])
-            beta = results[0].solution.alpha
-            bounded = np.abs(beta) >= (1.0 - AT_BOUND) * C * target.weights
-            self.n_bounded_ = np.array([np.count_nonzero(bounded)], dtype=np.int32)
-            self.n_free_ = np.array([np.count_nonzero(beta[~bounded])], dtype=np.int32)
+            self._keep_solved(results, [target], C)
+            self._remember_rows(X, y, base, solver)
 
         job = Job(
             stop,
             n_threads,
             titles=[type(self).__name__],
             known={"shape_fit_": X.shape},
-            work=lambda rows, workers: self._work(rows, workers, [target], base, self.solver),
-            found=lambda rows, solutions: self._attributes(rows, target, solutions[0]),
+            work=lambda rows, workers: self._work(rows, workers, [target], base, solver),
+            found=lambda rows, solutions: self._expansion(rows, y, [target], solutions),
             keep=keep,
         )
         self._run(job, X, y, {"sample_weight": sample_weight})
@@ -55,23 +52,58 @@ class KernelScore(KernelEstimator):
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, KernelTarget]:
         """The weights of all rows, and what is learned from those of positive weight."""
         base = validation.row_weights(sample_weight, X.shape[0])
-        index = np.flatnonzero(base > 0)
-        target = self._target(y, index, base[index])
+        [target] = self._targets_of(y, base)
         validation.finite_scale(validation.positive_number(self.C, "C"), [base])
         return base, target
 
-    def _attributes(self, rows: Rows, target: KernelTarget, solution: Solution | None) -> dict[str, Any]:
-        """The fitted attributes that describe the scores, in scikit-learn's shapes."""
+    def _targets_of(self, y: Any, weights: np.ndarray) -> list[Any]:
+        """The one problem of rows with these targets and weights."""
+        index = np.flatnonzero(weights > 0)
+        return [self._target(y, index, weights[index])]
+
+    def _expansion(
+        self,
+        rows: Rows,
+        y: Any,
+        targets: Sequence[KernelTarget],
+        solutions: Sequence[Solution | None],
+        known: tuple[np.ndarray, Any] | None = None,
+    ) -> dict[str, Any]:
+        """The fitted attributes that describe the scores, in scikit-learn's shapes.
+
+        `known` are support vectors of the same rows, with their positions.
+        """
+        [target], [solution] = targets, solutions
         beta = np.zeros(target.index.size) if solution is None else solution.alpha
         used = np.flatnonzero(beta)
+        used = used[np.argsort(target.index[used])]
         support = target.index[used].astype(np.int32)
         return {
             "support_": support,
-            "support_vectors_": np.empty((0, 0)) if self._is_precomputed else rows.take(support).native(),
+            "support_vectors_": self._support_vectors(rows, support, known),
             "n_support_": np.array([used.size], dtype=np.int32),
             "dual_coef_": beta[None, used],
             "intercept_": np.array([0.0 if solution is None else solution.b]),
         }
+
+    def _keep_solved(self, results: Sequence[Result], targets: Sequence[KernelTarget], C: float) -> None:
+        """How many variables are at a bound, and what was counted."""
+        [result], [target] = results, targets
+        self._keep_counts(results)
+        self.n_iter_ = int(self.n_iter_[0])
+        beta = result.solution.alpha
+        bounded = np.abs(beta) >= (1.0 - AT_BOUND) * C * target.weights
+        self.n_bounded_ = np.array([np.count_nonzero(bounded)], dtype=np.int32)
+        self.n_free_ = np.array([np.count_nonzero(beta[~bounded])], dtype=np.int32)
+
+    def _dual_variables(self, n_rows: int, targets: Sequence[KernelTarget]) -> list[np.ndarray]:
+        """The dual variables from the fitted attributes, at the bounds where rounding has moved them off.
+
+        Otherwise each of them would be a free variable of the active set, and take a pivot.
+        """
+        betas = (self._beta(target.index, self.support_, n_rows) for target in targets)
+        losses = (target.loss(float(self.C)) for target in targets)
+        return [at_bounds(beta, loss.lo, loss.hi) for beta, loss in zip(betas, losses, strict=True)]
 
     def _beta(self, index: np.ndarray, support: np.ndarray, n_rows: int) -> np.ndarray:
         """The dual variables of the rows of `index`, from the fitted attributes."""
@@ -104,5 +136,11 @@ class KernelScore(KernelEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         """The expansion of new rows, plus the intercept."""
+        return self._decisions(self._problem_scores(X))
+
+    def _problem_scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self._expanded(X, np.ascontiguousarray(self.dual_coef_.T)).ravel()
+        return self._expanded(X, np.ascontiguousarray(self.dual_coef_.T))
+
+    def _decisions(self, scores: np.ndarray) -> np.ndarray:
+        return scores.ravel()

@@ -4,7 +4,7 @@ Each kind says which rows take part, with which weights (all of them positive), 
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -38,6 +38,32 @@ class KernelTarget(Protocol):
         ...
 
 
+class ChangingTarget(KernelTarget, Protocol):
+    """A target whose rows may come and go. Places are positions in `index`."""
+
+    def numbered(self, index: np.ndarray) -> Self:
+        """The same rows under other numbers."""
+        ...
+
+    def without_weight(self, places: np.ndarray) -> Self:
+        """The rows in these places are still there, but have the weight zero."""
+        ...
+
+    def take(self, places: np.ndarray) -> Self:
+        """Only the rows in these places, in this order."""
+        ...
+
+    def followed_by(self, more: Self) -> Self:
+        """The rows of another target behind those of this one."""
+        ...
+
+
+def _with_zeros(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
+    weights = weights.copy()
+    weights[places] = 0.0
+    return weights
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two classes: the rows of both, and their signed weights.
@@ -45,10 +71,10 @@ class Pair:
     A positive score votes for `second` if there are two classes, otherwise for `first`.
     """
 
-    first: int
-    second: int
     index: np.ndarray
     signed_weights: np.ndarray
+    first: int
+    second: int
 
     @property
     def weights(self) -> np.ndarray:
@@ -60,6 +86,21 @@ class Pair:
 
     def loss(self, C: float) -> RowLoss:
         return RowLoss.classification(self.signed_weights, C)
+
+    def numbered(self, index: np.ndarray) -> "Pair":
+        return self._with(index, self.signed_weights)
+
+    def without_weight(self, places: np.ndarray) -> "Pair":
+        return self._with(self.index, _with_zeros(self.signed_weights, places))
+
+    def take(self, places: np.ndarray) -> "Pair":
+        return self._with(self.index[places], self.signed_weights[places])
+
+    def followed_by(self, more: "Pair") -> "Pair":
+        return self._with(np.append(self.index, more.index), np.append(self.signed_weights, more.signed_weights))
+
+    def _with(self, index: np.ndarray, signed_weights: np.ndarray) -> "Pair":
+        return Pair(index, signed_weights, self.first, self.second)
 
     def answer(self) -> Result | None:
         """Where only one class has rows of positive weight: always that class."""
@@ -92,6 +133,22 @@ class Numbers:
     def loss(self, C: float) -> RowLoss:
         return RowLoss.regression(self.y, self.weights, C, self.epsilon)
 
+    def numbered(self, index: np.ndarray) -> "Numbers":
+        return self._with(index, self.y, self.weights)
+
+    def without_weight(self, places: np.ndarray) -> "Numbers":
+        return self._with(self.index, self.y, _with_zeros(self.weights, places))
+
+    def take(self, places: np.ndarray) -> "Numbers":
+        return self._with(self.index[places], self.y[places], self.weights[places])
+
+    def followed_by(self, more: "Numbers") -> "Numbers":
+        index, y = np.append(self.index, more.index), np.append(self.y, more.y)
+        return self._with(index, y, np.append(self.weights, more.weights))
+
+    def _with(self, index: np.ndarray, y: np.ndarray, weights: np.ndarray) -> "Numbers":
+        return Numbers(index, y, weights, self.epsilon)
+
     def answer(self) -> None:
         return None
 
@@ -122,12 +179,15 @@ def pairs_of(codes: np.ndarray, n_classes: int, weights: np.ndarray) -> list[Pai
     """
     if n_classes == 2:
         index = np.flatnonzero(weights > 0)
-        return [Pair(0, 1, index, np.where(codes[index] == 1, weights[index], -weights[index]))]
+        return [Pair(index, np.where(codes[index] == 1, weights[index], -weights[index]), 0, 1)]
     rows_of = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(n_classes)]
-    pairs = []
+    pairs, nothing = [], np.empty(0)
     for first in range(n_classes):
         for second in range(first + 1, n_classes):
+            if not (rows_of[first].size or rows_of[second].size):  # most pairs, where a single row is learned
+                pairs.append(Pair(rows_of[first], nothing, first, second))
+                continue
             index = np.concatenate([rows_of[first], rows_of[second]])
             signs = np.repeat([1.0, -1.0], [rows_of[first].size, rows_of[second].size])
-            pairs.append(Pair(first, second, index, signs * weights[index]))
+            pairs.append(Pair(index, signs * weights[index], first, second))
     return pairs

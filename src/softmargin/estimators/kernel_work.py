@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import BOX
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import DualStart, Result
 from softmargin.core.status import Status
@@ -36,7 +37,7 @@ from softmargin.solvers.interior.ipm import IPM, low_rank_start
 from softmargin.solvers.smo.block import BlockSMO
 from softmargin.solvers.smo.smo import RULES, SMO
 from softmargin.solvers.staged import Staged
-from softmargin.tasks.solvers import BOX, words_for
+from softmargin.tasks.solvers import words_for
 
 KERNEL_SOLVERS = words_for((BOX,))
 # Rows in float32 have seven digits: enough for gaps and violations down to here.
@@ -165,7 +166,7 @@ def _by_class(pairs: Sequence[Any]) -> tuple[np.ndarray, list[int]]:
 def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) -> Callable[[RowStore], Solver]:
     """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
     one_of(working_set, "working_set", ("auto", *RULES))
-    if hasattr(solver, "problem_type"):
+    if hasattr(solver, "needs"):
         check_kind(solver, (BOX,))
     if needs_convex(solver):
         if working_set != "auto":

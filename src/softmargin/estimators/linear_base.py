@@ -6,14 +6,14 @@ from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution, WeightStart
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Workers, one_blas_thread, thread_count
-from softmargin.data.convert import as_rows
-from softmargin.data.rows import Rows
+from softmargin.data.convert import as_products, is_storage
+from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.base import Estimator, Job, Work
 from softmargin.estimators.linear_work import LinearWork
@@ -47,8 +47,8 @@ class Posed:
     targets: Sequence[Any]
     titles: Sequence[str]
     known: dict[str, Any]
-    found: Callable[[Rows, list[Any]], dict[str, Any]]
-    stored: Callable[[Rows], list[Solution]]
+    found: Callable[[Products, list[Any]], dict[str, Any]]
+    stored: Callable[[Products], list[Solution]]
 
 
 class LinearEstimator(Estimator):
@@ -76,8 +76,32 @@ class LinearEstimator(Estimator):
         return Limits(solver, stop, thread_count(self.n_jobs))
 
     def _validated(self, X: Any, y: Any, **options: Any) -> Any:
-        """X and y, checked as scikit-learn's estimators do."""
+        """X and y, checked as in scikit-learn; a storage of the user's own keeps its contract by itself."""
+        if is_storage(X):
+            return X, self._checked_beside(X, y, **options)
         return validate_data(self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype="numeric", **options)
+
+    def _checked_beside(self, rows: Products, y: Any, *, reset: bool = True, y_numeric: bool = False) -> np.ndarray:
+        """y, checked beside a storage, whose number of columns is that of the model from now on, or was before."""
+        if reset:
+            self.n_features_in_ = rows.n_cols
+            self.__dict__.pop("feature_names_in_", None)
+        elif rows.n_cols != self.n_features_in_:
+            raise SoftmarginError(f"X has {rows.n_cols} features, but the model was trained on {self.n_features_in_}.")
+        y = check_array(y, ensure_2d=False, dtype=np.float64 if y_numeric else None, input_name="y")
+        y = column_or_1d(y, warn=True)
+        if y.size != rows.n_rows:
+            raise SoftmarginError(f"there are {y.size} targets for {rows.n_rows} rows: give one for each row.")
+        return y
+
+    def _rows(self, X: Any, workers: Workers) -> Products:
+        return as_products(X, workers)
+
+    def _to_predict(self, X: Any) -> Any:
+        if not is_storage(X):
+            return super()._to_predict(X)
+        check_is_fitted(self)
+        return X
 
     def _fit(self, X: Any, y: Any, metadata: dict[str, Any], **more: Any) -> Any:
         """What `fit` does: `metadata` is what it takes beside X and y."""
@@ -96,7 +120,7 @@ class LinearEstimator(Estimator):
         self._run(job, X, y, metadata)
         return self
 
-    def _model_starts(self, job: Job, work: Work, rows: Rows) -> list[WeightStart] | None:
+    def _model_starts(self, job: Job, work: Work, rows: Products) -> list[WeightStart] | None:
         return [WeightStart(self.coef_)] if self.coef_.shape == (rows.n_cols,) else None
 
     def _certified(self, X: Any, y: Any, **more: Any) -> Certificate:
@@ -106,7 +130,7 @@ class LinearEstimator(Estimator):
         posed = self._posed(self._setting(), X, y, **more)
         check_same_classes(self, posed.known)
         with one_blas_thread():
-            rows = as_rows(X, Workers(1))
+            rows = as_products(X, Workers(1))
             judges = [posed.setting.judge(rows, target, Workers(1), WITNESS_TOL) for target in posed.targets]
             models = posed.stored(rows)
             found = [judge(model) for judge, model in zip(judges, models, strict=True)]
@@ -118,7 +142,7 @@ class LinearEstimator(Estimator):
                 ]
         return Certificate.combine(found)
 
-    def _witnesses(self, posed: Posed, rows: Rows, found: list[Certificate]) -> list[Solution]:
+    def _witnesses(self, posed: Posed, rows: Products, found: list[Certificate]) -> list[Solution]:
         """Solutions whose bounds are as good for models of these values as the models' own were, if that is known.
 
         The bounds are judged independently of how they were found.

@@ -3,24 +3,25 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import OutlierMixin
 from sklearn.utils.validation import validate_data
 
 from softmargin.core.result import Solution, WeightStart
-from softmargin.data.rows import Rows
+from softmargin.data.convert import as_products, is_storage
+from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
 from softmargin.estimators.linear_work import plane_solver
-from softmargin.estimators.scoring import INSIDE_OR_OUTSIDE, finite_scores, labels_from_scores, linear_scores
+from softmargin.estimators.novelty import NoveltyMixin
+from softmargin.estimators.scoring import finite_scores, inside_or_outside, linear_scores
 from softmargin.estimators.settings import LinearSetting
 from softmargin.problems.hinge_targets import OneClass
 from softmargin.problems.intercepts import Free
 from softmargin.solvers.base import Solver
 
 
-class LinearOneClassSVM(OutlierMixin, LinearEstimator):
+class LinearOneClassSVM(NoveltyMixin, LinearEstimator):
     """Novelty detection by a plane between the rows and the origin, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + sum_i s_i max(0, offset - w.x_i) - offset * nu * sum_i s_i`` over w and the offset: the
@@ -128,11 +129,13 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
 
     def _validated(self, X: Any, y: Any, **options: Any) -> Any:
         """Targets are none of its business."""
+        if is_storage(X):
+            return X, self._checked_beside(X, np.zeros(X.n_rows), **options)
         X = validate_data(self, X, accept_sparse="csr", accept_large_sparse=True, dtype="numeric", **options)
         return X, y
 
     def _posed(self, setting: LinearSetting, X: Any, y: Any, sample_weight: Any = None) -> Posed:
-        weights = validation.row_weights(sample_weight, X.shape[0])
+        weights = validation.row_weights(sample_weight, as_products(X).n_rows)
         validation.finite_scale(1.0, [weights])
         return Posed(
             setting,
@@ -140,7 +143,7 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
             titles=["LinearOneClassSVM"],
             known={},
             found=_attributes,
-            stored=lambda rows: [Solution(self.coef_[0], float(self.intercept_[0]), self.dual_)],
+            stored=lambda rows: [_solution(self, rows)],
         )
 
     @property
@@ -160,12 +163,17 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """1 for rows that are like the training rows, -1 for outliers."""
-        return labels_from_scores(self.decision_function(X), INSIDE_OR_OUTSIDE)
+        return inside_or_outside(self.decision_function(X))
 
-    def _model_starts(self, job: Job, work: Work, rows: Rows) -> list[WeightStart] | None:
+    def _model_starts(self, job: Job, work: Work, rows: Products) -> list[WeightStart] | None:
         return [WeightStart(self.coef_[0])] if self.coef_.shape == (1, rows.n_cols) else None
 
 
-def _attributes(rows: Rows, solutions: list[Solution]) -> dict[str, np.ndarray]:
+def _attributes(rows: Products, solutions: list[Solution]) -> dict[str, np.ndarray]:
     [solution] = solutions
     return {"coef_": solution.w[None, :], "intercept_": np.array([solution.b]), "dual_": solution.alpha}
+
+
+def _solution(model: LinearOneClassSVM, rows: Products) -> Solution:
+    """The inverse of `_attributes`; models of other programs have no dual vectors."""
+    return Solution(model.coef_[0], float(model.intercept_[0]), getattr(model, "dual_", np.zeros(rows.n_rows)))

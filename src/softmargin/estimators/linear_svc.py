@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from softmargin.core.result import Solution, WeightStart
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
@@ -126,8 +126,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # LIBLINEAR's reading of class weights, for its models: see `validation.signed_weights`.
+    # How scikit-learn's LinearSVC reads class weights, for its models that are judged: the rest of one against the rest
+    # is unweighted (`validation.signed_weights`), and before version 1.7 "balanced" counts rows, not their weights.
     _rest_unweighted = False
+    _balance_counts_rows = False
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVC":
@@ -157,7 +159,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _posed(self, setting: LinearSetting, X: Any, y: np.ndarray, sample_weight: Any = None) -> Posed:
         classes, codes = validation.class_labels(y)
-        targets = validation.signed_weights(classes, codes, self.class_weight, sample_weight, self._rest_unweighted)
+        class_weight = self.class_weight
+        if self._balance_counts_rows and isinstance(class_weight, str):
+            factors = validation.class_weights(class_weight, classes, codes, np.ones(codes.size))
+            class_weight = dict(zip(classes.tolist(), factors.tolist(), strict=True))
+        targets = validation.signed_weights(classes, codes, class_weight, sample_weight, self._rest_unweighted)
         validation.finite_scale(setting.C, targets)
         return Posed(
             setting,
@@ -177,14 +183,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """The class of each row."""
         return labels_from_scores(self.decision_function(X), self.classes_)
 
-    def _model_starts(self, job: Job, work: Work, rows: Rows) -> list[WeightStart] | None:
+    def _model_starts(self, job: Job, work: Work, rows: Products) -> list[WeightStart] | None:
         same_classes = np.array_equal(getattr(self, "classes_", ()), job.known["classes_"])
         if not same_classes or self.coef_.shape != (len(job.titles), rows.n_cols):
             return None
         return [self._setting().start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
-def _attributes(rows: Rows, found: list[Solution | None]) -> dict[str, np.ndarray]:
+def _attributes(rows: Products, found: list[Solution | None]) -> dict[str, np.ndarray]:
     """Of sub-problems without a solution as yet all is zero."""
     nothing = Solution(np.zeros(rows.n_cols), 0.0, np.zeros(rows.n_rows))
     solutions = [solution or nothing for solution in found]
@@ -196,7 +202,7 @@ def _attributes(rows: Rows, found: list[Solution | None]) -> dict[str, np.ndarra
     }
 
 
-def _solutions(model: LinearSVC, rows: Rows) -> list[Solution]:
+def _solutions(model: LinearSVC, rows: Products) -> list[Solution]:
     """The inverse of `_attributes`; models of other libraries have no dual vectors."""
     coef = np.atleast_2d(model.coef_)
     dual = getattr(model, "dual_", None)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from softmargin.core.result import Solution, WeightStart
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
@@ -163,18 +163,18 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         X = self._to_predict(X)
         return finite_scores(linear_scores(X, self.coef_[None, :], self.intercept_))
 
-    def _model_starts(self, job: Job, work: Work, rows: Rows) -> list[WeightStart] | None:
+    def _model_starts(self, job: Job, work: Work, rows: Products) -> list[WeightStart] | None:
         if self.coef_.shape != (rows.n_cols,):
             return None
         return [self._setting().start_from(self.coef_, float(self.intercept_[0]))]
 
 
-def _attributes(rows: Rows, solutions: list[Solution]) -> dict[str, np.ndarray]:
+def _attributes(rows: Products, solutions: list[Solution]) -> dict[str, np.ndarray]:
     [solution] = solutions
     return {"coef_": solution.w, "intercept_": np.array([solution.b]), "dual_": solution.alpha}
 
 
-def _solution(model: LinearSVR, rows: Rows) -> Solution:
+def _solution(model: LinearSVR, rows: Products) -> Solution:
     """The inverse of `_attributes`; models of other libraries have no dual vectors."""
     dual = getattr(model, "dual_", None)
     alpha = np.zeros(rows.n_rows) if dual is None else dual

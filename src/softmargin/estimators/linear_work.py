@@ -9,14 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
+from softmargin.core.kinds import PLANES, SINGLE_ROWS
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
-from softmargin.core.stopping import Stop
+from softmargin.core.stopping import NEGLIGIBLE, Stop
 from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
 from softmargin.core.trace import Clock
 from softmargin.data.columns import Columns, Occupied
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.base import Observers, fingerprint
 from softmargin.estimators.settings import Setting
@@ -24,7 +25,6 @@ from softmargin.estimators.solver_choice import named_solver
 from softmargin.solvers.base import Solver, run
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
 from softmargin.solvers.subgradient.state import SubgradientSolver, SubgradientState
-from softmargin.tasks.solvers import PLANES, SINGLE_ROWS
 
 # What a state says about its best point may differ from what the rows say by this share: rounding stays far below.
 STATE_SLACK = 0.1
@@ -52,7 +52,7 @@ class LinearWork:
 
     solver: Solver
     setting: Setting
-    rows: Rows
+    rows: Products
     targets: Sequence[Any]
     stop: Stop
     n_threads: int
@@ -158,7 +158,7 @@ def _check_memory(occupied: Occupied, n_tasks: int) -> None:
         )
 
 
-def _columns(rows: Rows, products_only: bool, stop: Stop, clock: Clock, cancel: Cancel) -> Columns:
+def _columns(rows: Products, products_only: bool, stop: Stop, clock: Clock, cancel: Cancel) -> Columns:
     """What the solver sees of the rows; these themselves if a limit or an interrupt comes before that is known."""
 
     def check() -> None:
@@ -207,7 +207,9 @@ def _check_state(problem: Any, state: Any) -> None:
             state.C > 0.0
             and share <= 1.0 + STATE_SLACK
             and np.abs(outputs - f).max(initial=0.0) <= STATE_SLACK * (1.0 + np.abs(f).max(initial=0.0))
-            and abs(value - state.primal) <= STATE_SLACK * max(abs(value), abs(at_zero)) < math.inf
+            and abs(value - state.primal)
+            <= STATE_SLACK * max(abs(value), abs(at_zero), NEGLIGIBLE * problem.scale)
+            < math.inf
         )
     if not good:
         raise SoftmarginError(

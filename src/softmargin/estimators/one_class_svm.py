@@ -3,17 +3,17 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import OutlierMixin
 
 from softmargin.core.stopping import Stop
 from softmargin.estimators import validation
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.kernel_score import KernelScore
 from softmargin.estimators.kernel_targets import Inliers
-from softmargin.estimators.scoring import INSIDE_OR_OUTSIDE, labels_from_scores
+from softmargin.estimators.novelty import NoveltyMixin
+from softmargin.estimators.scoring import inside_or_outside
 
 
-class OneClassSVM(OutlierMixin, KernelScore):
+class OneClassSVM(NoveltyMixin, KernelScore):
     """Novelty detection with a kernel, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + sum_i s_i max(0, offset - w.phi(x_i)) - offset * nu * sum_i s_i`` over w and the offset
@@ -105,7 +105,7 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's OneClassSVM
         self
             After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, solver=self.solver)
 
     def _limits(self) -> tuple[float, Stop, int, float | None]:
         validation.share(self.nu, "nu")
@@ -132,4 +132,4 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's OneClassSVM
 
     def predict(self, X: Any) -> np.ndarray:
         """1 for rows that are like the training rows, -1 for outliers."""
-        return labels_from_scores(self.decision_function(X), INSIDE_OR_OUTSIDE)
+        return inside_or_outside(self.decision_function(X))

@@ -7,7 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
 from softmargin.core.result import Certificate, Solution
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
@@ -174,7 +174,7 @@ class OrdinalSVC(ClassifierMixin, LinearEstimator):
         weights = ordinal_weights(self, classes, ranks, sample_weight)
         target, present = ordinal_target(setting, ranks, weights)
 
-        def attributes(rows: Rows, solutions: list[Solution]) -> dict[str, Any]:
+        def attributes(rows: Products, solutions: list[Solution]) -> dict[str, Any]:
             [solution] = solutions
             if isinstance(target, OrdinalTarget):
                 between, dual = np.asarray(solution.b), solution.alpha
@@ -188,7 +188,7 @@ class OrdinalSVC(ClassifierMixin, LinearEstimator):
                 "dual_": dual,
             }
 
-        def stored(rows: Rows) -> list[Solution]:
+        def stored(rows: Products) -> list[Solution]:
             if isinstance(target, RankTarget):
                 return [stored_ranking(self, setting, target, rows)]
             thresholds = self.thresholds_[present[:-1]]

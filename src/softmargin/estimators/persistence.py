@@ -41,8 +41,9 @@ class SaveMixin:
             keeps its training rows, for `partial_fit` and `forget`, these are saved, too.
         format : {"softmargin", "liblinear", "libsvm"}, default="softmargin"
             "softmargin" keeps everything, bit for bit: parameters, weights, certificates, dual vector, trace. Metadata
-            requests and callbacks are not saved. "liblinear" (for linear models) and "libsvm" (for kernel models) are
-            the model texts of these programs: what prediction needs, with integer labels.
+            requests and callbacks are not saved. "liblinear" (for `LinearSVC`, `LinearSVR` and `LinearOneClassSVM`) and
+            "libsvm" (for `SVC`, `SVR` and `OneClassSVM`) are the model texts of these programs: what prediction needs,
+            with integer labels.
         """
         check_is_fitted(self)
         task = task_of(self)
@@ -59,7 +60,7 @@ class SaveMixin:
 
 
 def load(path: Any) -> Any:
-    """The model in a file that `save` wrote, or in a model file of a classifier by LIBLINEAR or LIBSVM.
+    """The model in a file that `save` wrote, or in a model file of LIBLINEAR or LIBSVM.
 
     Parameters
     ----------
@@ -68,8 +69,9 @@ def load(path: Any) -> Any:
     Returns
     -------
     estimator
-        Fitted. A LIBLINEAR model becomes a `LinearSVC` that predicts the same, a LIBSVM model an `SVC`; what they do
-        not store stays open: `C` has its default, the certificate is nan, and there is no `trace_` or `status_`.
+        Fitted. A LIBLINEAR model becomes a `LinearSVC`, a `LinearSVR` or a `LinearOneClassSVM` that predicts the same,
+        a LIBSVM model an `SVC`, an `SVR` or a `OneClassSVM`. What they do not store stays open: `C`, `epsilon` and
+        `nu` have their defaults, the certificate is nan, and there is no `trace_` or `status_`.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate
 from softmargin.core.status import Status
 from softmargin.core.trace import Record, Trace
-from softmargin.estimators.training_rows import Training
+from softmargin.estimators.training_rows import TrainingRows
 from softmargin.estimators.training_state import FORMS, pack_states, unpack_states
 
 
@@ -65,5 +65,5 @@ _PLAIN: dict[str, tuple[Callable, Callable]] = {
     "certificates_": (_each(asdict), _each(lambda numbers: Certificate(**numbers))),
     "trace_": (_each(Trace.to_dict), _each(_trace)),
     "_state": (_packed, _unpacked),
-    "_training": (lambda training: dict(vars(training)), lambda parts: Training(**parts)),
+    "_training": (lambda training: dict(vars(training)), lambda parts: TrainingRows(**parts)),
 }

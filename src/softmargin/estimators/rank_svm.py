@@ -8,7 +8,7 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import PlaneSolution, Solution
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
@@ -224,7 +224,7 @@ def rank_target(setting: RankSetting, y: np.ndarray, qid: Any, sample_weight: An
     return target
 
 
-def stored_ranking(model: Any, setting: RankSetting, target: RankTarget, rows: Rows) -> Solution:
+def stored_ranking(model: Any, setting: RankSetting, target: RankTarget, rows: Products) -> Solution:
     """The weights of the model, with the planes that it keeps to continue from, if there are any."""
     state = model._state[1][0] if hasattr(model, "_state") else None
     if not isinstance(state, PlaneState) or not isinstance(state.planes.witnesses[0], Witness):

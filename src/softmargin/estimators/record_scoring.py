@@ -15,7 +15,7 @@ from softmargin.core.threads import thread_count
 from softmargin.data.columns import without_empty_columns
 from softmargin.data.convert import as_rows
 from softmargin.estimators.kernel_scoring import kernel_scores, named_kernel, one_against_one, pair_coefficients
-from softmargin.estimators.scoring import INSIDE_OR_OUTSIDE, labels_from_scores, linear_scores
+from softmargin.estimators.scoring import INSIDE_OR_OUTSIDE, inside_or_outside, labels_from_scores, linear_scores
 from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays
 from softmargin.kernels.functions import RBF, Laplacian
 from softmargin.linalg.thresholds import assign_ranks
@@ -43,6 +43,8 @@ class Predictor:
         """The class of each row; if there are no classes, its score is what is predicted."""
         if self.classes is None:
             return scores
+        if self.classes is INSIDE_OR_OUTSIDE:
+            return inside_or_outside(scores)
         if self.thresholds is None or self.classes.size == 2:
             return labels_from_scores(scores, self.classes)
         return self.classes[assign_ranks(scores, self.thresholds)]

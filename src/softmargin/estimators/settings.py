@@ -11,7 +11,7 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import WeightStart
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.linalg.counting import Pairs
 from softmargin.problems.base import Judge
 from softmargin.problems.certificate import HingeJudge
@@ -48,9 +48,9 @@ class Setting(Protocol):
         """A target as arrays that tell it from others."""
         ...
 
-    def problem(self, rows: Rows, target: Any, workers: Workers) -> Any: ...
+    def problem(self, rows: Products, target: Any, workers: Workers) -> Any: ...
 
-    def judge(self, rows: Rows, target: Any, workers: Workers, tol: float) -> Judge:
+    def judge(self, rows: Products, target: Any, workers: Workers, tol: float) -> Judge:
         """The judge of a problem, for proofs of the relative gap `tol`."""
         ...
 
@@ -75,10 +75,10 @@ class LinearSetting:
             return (target,)
         return tuple(np.asarray(getattr(target, part.name)) for part in fields(target))  # type: ignore[arg-type]
 
-    def problem(self, rows: Rows, target: HingeTarget | np.ndarray, workers: Workers) -> Hinge:
+    def problem(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers) -> Hinge:
         return Hinge(rows.on(workers), target, self.C, self.intercept, workers)
 
-    def judge(self, rows: Rows, target: HingeTarget | np.ndarray, workers: Workers, tol: float) -> HingeJudge:
+    def judge(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers, tol: float) -> HingeJudge:
         return HingeJudge(rows.on(workers), target, self.C, self.intercept, tol)
 
     def resumed(self, problem: Hinge, state: Any) -> Any:
@@ -117,10 +117,10 @@ class RankSetting:
     def parts(self, target: RankTarget) -> tuple[np.ndarray, ...]:
         return target.y, target.queries, target.weights
 
-    def problem(self, rows: Rows, target: RankTarget, workers: Workers) -> Ranking:
+    def problem(self, rows: Products, target: RankTarget, workers: Workers) -> Ranking:
         return Ranking(rows.on(workers), target.pairs, self.C, self.average, workers)
 
-    def judge(self, rows: Rows, target: RankTarget, workers: Workers, tol: float) -> RankingJudge:
+    def judge(self, rows: Products, target: RankTarget, workers: Workers, tol: float) -> RankingJudge:
         return RankingJudge(rows.on(workers), target.pairs, self.C, self.average, workers, tol)
 
     def resumed(self, problem: Ranking, state: Any) -> Any:
@@ -154,10 +154,10 @@ class OrdinalSetting:
     def parts(self, target: OrdinalTarget) -> tuple[np.ndarray, ...]:
         return target.ranks, target.weights
 
-    def problem(self, rows: Rows, target: OrdinalTarget, workers: Workers) -> Ordinal:
+    def problem(self, rows: Products, target: OrdinalTarget, workers: Workers) -> Ordinal:
         return Ordinal(rows.on(workers), target.ranks, target.weights, self.C, self.margins, workers)
 
-    def judge(self, rows: Rows, target: OrdinalTarget, workers: Workers, tol: float) -> OrdinalJudge:
+    def judge(self, rows: Products, target: OrdinalTarget, workers: Workers, tol: float) -> OrdinalJudge:
         return OrdinalJudge(rows.on(workers), target.ranks, target.weights, self.C, self.margins, tol)
 
     def resumed(self, problem: Ordinal, state: Any) -> Any:

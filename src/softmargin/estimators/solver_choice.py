@@ -3,14 +3,12 @@
 from typing import Any
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.problems.base import RiskProblem, RowProblem
-from softmargin.problems.box_qp import BoxQP
+from softmargin.core.kinds import PLANES, WHAT_IT_DOES
 from softmargin.solvers.base import Solver
 from softmargin.tasks.records import TASKS
-from softmargin.tasks.solvers import BOX, PLANES, SINGLE_ROWS, SOLVERS, WHAT_IT_DOES, words_for
+from softmargin.tasks.solvers import SOLVERS, words_for
 
 _METHODS = ("init", "step", "measure", "counts", "solution", "is_stalled")
-_NEEDS = {RiskProblem: PLANES, RowProblem: SINGLE_ROWS, BoxQP: BOX}
 
 
 def named_solver(solver: Any, needs: tuple[str, ...], auto: str) -> Solver:
@@ -34,7 +32,7 @@ def named_solver(solver: Any, needs: tuple[str, ...], auto: str) -> Solver:
 
 def check_kind(solver: Any, needs: tuple[str, ...]) -> None:
     """Refuse a solver object for problems of another kind; one that does not say its kind adds cutting planes."""
-    own = _NEEDS[getattr(solver, "problem_type", RiskProblem)]
+    own = getattr(solver, "needs", PLANES)
     if own not in needs:
         served = [task.name for task in TASKS if own in task.needs]
         estimators = " and ".join(filter(None, [", ".join(served[:-1]), served[-1]]))

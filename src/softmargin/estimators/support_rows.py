@@ -18,9 +18,10 @@ def support_rows(
     """Where the support vectors stand among the rows."""
     found, owners = estimator.support_, np.repeat(np.arange(estimator.n_support_.size), estimator.n_support_)
     vectors = as_rows(estimator.support_vectors_)  # none if the kernel is precomputed
-    if found.size < owners.size:  # an imported model does not tell
-        return _matched(vectors, owners, rows, codes)
     n_trained = estimator.shape_fit_[0]
+    kept = np.flatnonzero(weights)
+    if n_trained == 0:  # an imported model does not tell
+        return kept[_matched(vectors, owners, rows.take(kept), codes[kept])]
     if n_trained != rows.n_rows:
         raise SoftmarginError(
             f"the model was trained on {n_trained} rows, but X has {rows.n_rows}: certify a model on the rows it was "
@@ -30,13 +31,18 @@ def support_rows(
     if len(coefficients) == 1:  # scikit-learn-intelex keeps the order of X, and signs tell two classes apart
         orders.append(coefficients[0] > 0)
     candidates = [found]
-    kept = np.flatnonzero(weights)
     if vectors.n_rows and found.max(initial=-1) < kept.size:
         candidates.append(kept[found])  # LIBSVM within scikit-learn counts without the rows of weight zero
     for index in candidates:
         same_classes = any(np.array_equal(codes[index], expected) for expected in orders)
-        if same_classes and (not vectors.n_rows or _are_same(rows.take(index), vectors)):
+        if same_classes and weights[index].all() and (not vectors.n_rows or _are_same(rows.take(index), vectors)):
             return index
+    if not vectors.n_rows and not weights[found].all():
+        raise SoftmarginError(
+            "some support vectors of the model are rows of weight zero. scikit-learn counts the support vectors of a "
+            "precomputed kernel, or of one that is a function, without these rows, and then predicts with the kernel "
+            "values of others: fit the model on the rows of positive weight."
+        )
     raise SoftmarginError(
         "the support vectors of the model are not the rows that X and y have in their places: certify a model on the "
         "rows it was trained on, in the same order and with the same weights."

@@ -5,22 +5,24 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, DualStart, Result, Solution
 from softmargin.core.stopping import Stop
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.incremental import IncrementalMixin, given_classes, keeps_training
+from softmargin.estimators.incremental import IncrementalMixin, can_learn
 from softmargin.estimators.kernel_base import KernelEstimator
 from softmargin.estimators.kernel_scoring import one_against_one, pair_coefficients
 from softmargin.estimators.kernel_targets import Pair, pairs_of
 from softmargin.estimators.linear_base import check_same_classes
 from softmargin.estimators.scoring import labels_from_scores
 from softmargin.estimators.support_rows import support_rows
-from softmargin.estimators.training_rows import Training
+from softmargin.estimators.training_rows import TrainingRows
 
 
 class SVC(IncrementalMixin, ClassifierMixin, KernelEstimator):
@@ -186,6 +188,39 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         """
         return self._fit(X, y, sample_weight, solver=self.solver)
 
+    @available_if(can_learn)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SVC":
+        """Learn more rows: the model is then that of a fit on all rows so far, at a fraction of its cost.
+
+        The optimum is restored by pivots of the active set, whatever `solver` is, and judged as after `fit`. What `fit`
+        takes from the data is that of the first call: `gamma_` ("scale") and `class_weight_` ("balanced").
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        classes : array-like of shape (n_classes,), default=None
+            All classes there will be; needed in the first call if not all of them are in y. As long as only one of them
+            has rows the model predicts that one.
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        self
+            The new rows have ids of their own at the end of `row_ids_`. After Ctrl-C the model knows the new rows, with
+            the best solution so far, and the interrupt is raised again; the next call goes on from there.
+        """
+        if not hasattr(self, "dual_coef_"):
+            return self._fit(X, y, sample_weight, solver=self._active_set(), all_classes=classes, copy=True)
+        training = self._known_training()
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise SoftmarginError(
+                f"classes={classes!r} are not those of the first call, {self.classes_.tolist()}: leave them out, or "
+                "fit a new model."
+            )
+        X, y = self._validated(X, y=y, reset=False)
+        return self._change(self._adding(X, validation.codes_among(y, self.classes_), sample_weight), training)
+
     def _fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> "SVC":
         """What `fit` does, and the first `partial_fit`; the options are those of `_job`."""
         job, X, y = self._job(X, y, sample_weight, **options)
@@ -202,7 +237,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         """What this solver is to solve, and X and y, checked; of given classes not all need to have rows."""
         C, stop, n_threads, _ = self._limits()
         X, y = self._validated(X, y=y, copy=copy)
-        classes, codes = validation.class_labels(y) if all_classes is None else given_classes(y, all_classes)
+        classes, codes = validation.class_labels(y) if all_classes is None else validation.given_classes(y, all_classes)
         base = validation.row_weights(sample_weight, codes.size)
         factors = validation.class_weights(self.class_weight, classes, codes, base)
         weights = base * factors[codes]
@@ -213,13 +248,11 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
 
         def attributes(rows: Rows, solutions: list[Any]) -> dict[str, Any]:
             found = [solution or _nothing(pair) for solution, pair in zip(solutions, pairs, strict=True)]
-            return _support(rows, codes, pairs, found, precomputed=self._is_precomputed)
+            return self._expansion(rows, codes, pairs, found)
 
         def keep(results: list[Result]) -> None:
-            self._keep_pairs(results, pairs, C)
-            self._drop_training()
-            if keeps_training(solver) or self.warm_start:
-                self._keep_training(Training(X, codes, base, np.arange(codes.size), codes.size))
+            self._keep_solved(results, pairs, C)
+            self._remember_rows(X, codes, base, solver)
 
         versus = [f"SVC {classes[pair.first]} against {classes[pair.second]}" for pair in pairs]
         job = Job(
@@ -233,26 +266,21 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         )
         return job, X, y
 
-    def _adopt(
-        self,
-        results: list[Result],
-        pairs: list[Pair],
-        rows: Rows,
-        codes: np.ndarray,
-        C: float,
-        *,
-        is_longer: bool = False,
-    ) -> None:
-        """Become the model that was found.
+    def _targets_of(self, codes: np.ndarray, weights: np.ndarray) -> list[Pair]:
+        """The pairs of rows that come later, with the class weights of the first fit."""
+        return pairs_of(codes, self.classes_.size, weights * self.class_weight_[codes])
 
-        If the data are those of before and more rows behind them, support vectors that are the same are not copied.
-        """
-        known = (self.support_, self.support_vectors_) if is_longer else None
-        solutions = [result.solution for result in results]
-        self._set(_support(rows, codes, pairs, solutions, precomputed=self._is_precomputed, known=known))
-        self.shape_fit_ = (rows.n_rows, rows.n_cols)
-        self._keep_outcome(results)
-        self._keep_pairs(results, pairs, C)
+    def _check_rows_left(self, training: TrainingRows, left: np.ndarray) -> None:
+        weights = training.weights * self.class_weight_[training.y]
+        before, after = (
+            np.bincount(training.y[part], weights[part] > 0, self.classes_.size) for part in (slice(None), left)
+        )
+        lost = ((before > 0) & (after == 0)).nonzero()[0]
+        if lost.size:
+            raise SoftmarginError(
+                f"class {self.classes_[lost].tolist()[0]!r} would be left without rows: keep one of them, or fit a "
+                "model without this class."
+            )
 
     @property
     def coef_(self) -> np.ndarray:
@@ -262,26 +290,59 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: shape (n_rows,) for two classes, positive for the second; else a column a class (or a pair)."""
-        scores = self._pair_scores(X)
+        return self._decisions(self._problem_scores(X))
+
+    def _decisions(self, scores: np.ndarray) -> np.ndarray:
+        """Scores in the shape that the user has asked for, from those of pairs of classes."""
         if self.classes_.size == 2:
             return scores.ravel()
         return scores if self.decision_function_shape == "ovo" else one_against_one(scores, self.classes_.size)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row: the one with the largest score of shape "ovr"."""
-        scores = self._pair_scores(X)
+        scores = self._problem_scores(X)
         if self.classes_.size > 2:
             scores = one_against_one(scores, self.classes_.size)
         return labels_from_scores(scores if self.classes_.size > 2 else scores.ravel(), self.classes_)
 
-    def _pair_scores(self, X: Any) -> np.ndarray:
+    def _problem_scores(self, X: Any) -> np.ndarray:
+        """A column for each pair of classes."""
         check_is_fitted(self)
         return self._expanded(X, pair_coefficients(self.dual_coef_, self.n_support_))
 
     def _dual_variables(self, n_rows: int, pairs: list[Pair]) -> list[np.ndarray]:
         return dual_variables(self, n_rows, pairs)
 
-    def _keep_pairs(self, results: list[Result], pairs: list[Pair], C: float) -> None:
+    def _expansion(
+        self,
+        rows: Rows,
+        codes: np.ndarray,
+        pairs: list[Pair],
+        solutions: list[Solution],
+        known: tuple[np.ndarray, Any] | None = None,
+    ) -> dict[str, Any]:
+        """The fitted attributes that describe the decision function, in scikit-learn's shapes and signs.
+
+        `known` are support vectors of the same rows, with their positions.
+        """
+        n_classes = pairs[-1].second + 1
+        coefficients = np.zeros((n_classes - 1, codes.size))
+        for pair, solution in zip(pairs, solutions, strict=True):
+            beta = solution.alpha * np.sign(pair.signed_weights)
+            own = codes[pair.index] == pair.first
+            coefficients[pair.second - 1, pair.index[own]] = beta[own]
+            coefficients[pair.first, pair.index[~own]] = beta[~own]
+        is_support = coefficients.any(axis=0)
+        support = np.concatenate([np.flatnonzero(is_support & (codes == c)) for c in range(n_classes)]).astype(np.int32)
+        return {
+            "support_": support,
+            "support_vectors_": self._support_vectors(rows, support, known),
+            "n_support_": np.bincount(codes[support], minlength=n_classes).astype(np.int32),
+            "dual_coef_": coefficients[:, support],
+            "intercept_": np.array([solution.b for solution in solutions]),
+        }
+
+    def _keep_solved(self, results: list[Result], pairs: list[Pair], C: float) -> None:
         self._keep_counts(results)
         alphas = [np.abs(result.state.beta) if result.state else result.solution.alpha for result in results]
         bounded = [alpha >= C * np.abs(pair.signed_weights) for alpha, pair in zip(alphas, pairs, strict=True)]
@@ -322,6 +383,7 @@ def _nothing(pair: Pair) -> Solution:
     return Solution(np.empty(0), 0.0, np.zeros(pair.index.size))
 
 
+<<<<<<< HEAD
 def _support(
     rows: Rows,
     codes: np.ndarray,
@@ -358,6 +420,8 @@ def _support(
     }
 
 
+=======
+>>>>>>> main
 def dual_variables(estimator: Any, n_rows: int, pairs: list[Pair]) -> list[np.ndarray]:
     """The signed dual variables of each pair, from a model's `dual_coef_` and `support_`."""
     coefficients = np.zeros((estimator.dual_coef_.shape[0], n_rows))

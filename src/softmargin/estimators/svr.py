@@ -4,15 +4,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.stopping import Stop
 from softmargin.estimators import validation
 from softmargin.estimators.callbacks import with_callbacks
+from softmargin.estimators.incremental import IncrementalMixin, can_learn
 from softmargin.estimators.kernel_score import KernelScore
 from softmargin.estimators.kernel_targets import Numbers
+from softmargin.estimators.training_rows import TrainingRows
 
 
-class SVR(RegressorMixin, KernelScore):
+class SVR(IncrementalMixin, RegressorMixin, KernelScore):
     """Support vector regression with a kernel, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, |y_i - w.phi(x_i) - b| - epsilon)`` through its dual, where phi is the
@@ -60,6 +64,9 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's SVR
         The value of gamma that was used.
     n_free_, n_bounded_ : array of shape (1,)
         Support vectors on the edge of the tube, and those outside of it, whose coefficients are C times their weights.
+    row_ids_ : array of shape (n_rows,)
+        Of the training rows, for `forget`: there if the model keeps them, that is with ``solver="active_set"``,
+        ``warm_start=True`` or after `partial_fit`.
     certificate_, certificates_, status_, trace_, counts_, seconds_ : as of `SVC`
 
     Examples
@@ -131,18 +138,55 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's SVR
         self
             After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, solver=self.solver)
+
+    @available_if(can_learn)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVR":
+        """Learn more rows: the model is then that of a fit on all rows so far, at a fraction of its cost.
+
+        The optimum is restored by pivots of the active set, whatever `solver` is, and judged as after `fit`. `gamma_`,
+        which ``gamma="scale"`` takes from the data, is that of the first call.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        self
+            The new rows have ids of their own at the end of `row_ids_`. After Ctrl-C the model knows the new rows, with
+            the best solution so far, and the interrupt is raised again; the next call goes on from there.
+        """
+        if not hasattr(self, "dual_coef_"):
+            return self._fit(X, y, sample_weight, solver=self._active_set(), copy=True)
+        training = self._known_training()
+        X, y = self._checked(X, y, reset=False)
+        return self._change(self._adding(X, y, sample_weight), training)
 
     def _limits(self) -> tuple[float, Stop, int, float | None]:
         validation.not_negative(self.epsilon, "epsilon")
         return super()._limits()
 
-    def _checked(self, X: Any, y: Any, **options: Any) -> tuple[Any, np.ndarray]:
-        X, y = self._validated(X, y=y, y_numeric=True, **options)
-        return X, validation.regression_targets(y, float(self.epsilon))
+    def _checked(self, X: Any, y: Any, *, copy: bool = False, **options: Any) -> tuple[Any, np.ndarray]:
+        X, y = self._validated(X, y=y, y_numeric=True, copy=copy, **options)
+        y = validation.regression_targets(y, float(self.epsilon))
+        return X, y.copy() if copy else y
 
     def _target(self, y: np.ndarray, index: np.ndarray, weights: np.ndarray) -> Numbers:
         return Numbers(index, y[index], weights, float(self.epsilon))
+
+    def _loss_parameters(self) -> tuple:
+        return (float(self.epsilon),)
+
+    def _check_rows_left(self, training: TrainingRows, left: np.ndarray) -> None:
+        if not training.weights[left].any():
+            raise SoftmarginError("no row with a weight would be left to learn from: keep one, or fit a new model.")
+
+    def _check_left_out(self, training: TrainingRows) -> None:
+        if np.count_nonzero(training.weights) < 2:
+            raise SoftmarginError("leave_one_out needs at least two rows with a weight: learn more rows first.")
 
     def predict(self, X: Any) -> np.ndarray:
         """A number for each row."""

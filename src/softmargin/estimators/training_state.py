@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from reprlib import repr as shown
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from softmargin.estimators.settings import LastStep
 from softmargin.io.record import CODES, check_axes
 from softmargin.problems import hinge, ordinal, ranking
 from softmargin.problems.base import Hint, is_wide
-from softmargin.solvers.cutting_plane import planes as plane_store
-from softmargin.solvers.cutting_plane.planes import Planes
+from softmargin.solvers.cutting_plane.planes import FIRST_CAPACITY, Latest, PlaneParts, Planes
 from softmargin.solvers.cutting_plane.state import PlaneState
 from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.subgradient.state import SubgradientState
@@ -196,28 +195,18 @@ def _has_types(items: Any, kinds: tuple[type, ...]) -> bool:
 
 @dataclass(frozen=True)
 class _StoredPlanes(ABC):
-    """`Planes` as plain arrays. The capacity is kept, so that a continued fit lays out its memory as it would have.
-
-    Derived classes add the witnesses, which every kind of problem has its own of.
-    """
+    """`Planes` as plain arrays. Derived classes add the witnesses, which every kind of problem has its own of."""
 
     vectors: np.ndarray
     gram: np.ndarray
     constants: np.ndarray
-    latest: plane_store._Latest
+    latest: Latest
     capacity: int
 
     @classmethod
     def of(cls, planes: Planes) -> "_StoredPlanes":
-        count, store = len(planes), planes._store
-        return cls(
-            vectors=store.vectors[:count],
-            gram=store.gram[:count, :count],
-            constants=store.constants[:count],
-            latest=cast(plane_store._Latest, planes._latest),
-            capacity=len(store.constants),
-            **cls._arrays(planes.witnesses),
-        )
+        parts: dict[str, Any] = {**planes.parts()._asdict(), **cls._arrays(planes.witnesses)}
+        return cls(**parts)
 
     @staticmethod
     @abstractmethod
@@ -235,19 +224,15 @@ class _StoredPlanes(ABC):
         (count, width), (n_rows,), (n_weights,) = self.vectors.shape, self.latest.c.shape, self.latest.slope.shape
         as_outputs = is_wide(n_rows, n_weights)
         good = (
-            1 <= count <= self.capacity <= max(plane_store.FIRST_CAPACITY, 2 * count)
+            1 <= count <= self.capacity <= max(FIRST_CAPACITY, 2 * count)
             and width == (n_rows if as_outputs else n_weights)
             and _can_be_gram(self.gram)
             and self._fits(n_rows)
         )
         if not good:
             raise ModelFileError("the planes of the training state contradict each other")
-        store = plane_store._Store(self.capacity, width)
-        store.vectors[:count] = self.vectors
-        store.gram[:count, :count] = self.gram
-        store.constants[:count] = self.constants
-        store.filled = count
-        return Planes(store, tuple(self._witnesses()), as_outputs, self.latest)
+        parts = PlaneParts(self.vectors, self.gram, self.constants, self.latest, self.capacity)
+        return Planes.of_parts(parts, tuple(self._witnesses()))
 
 
 @dataclass(frozen=True)

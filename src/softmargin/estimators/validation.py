@@ -123,6 +123,27 @@ def class_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found
 
 
+def given_classes(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted classes as given, of which not all need to have rows, and for each row the position of its class."""
+    check_classification_targets(y)
+    found = np.unique(classes)
+    if found.size < 2:
+        raise SoftmarginError(f"classes={classes!r} must name at least two classes.")
+    return found, codes_among(y, found)
+
+
+def codes_among(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """For each label the position of its class; a label without one is refused."""
+    codes = np.searchsorted(classes, y)
+    strangers = y[classes[np.minimum(codes, classes.size - 1)] != y]
+    if strangers.size:
+        raise SoftmarginError(
+            f"y holds {strangers.tolist()[0]!r}, which is not among the classes {classes.tolist()}: name all classes "
+            "in the first call, partial_fit(X, y, classes=...)."
+        )
+    return codes
+
+
 def _distinct(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same without a look at what kind of labels they are."""
     classes, codes = np.unique(y, return_inverse=True)

@@ -1,21 +1,22 @@
-"""LIBSVM's model text: export, and import of its classifiers.
+"""LIBSVM's model text: export and import of classifiers, regressions and one-class models.
 
-    svm_type c_svc
+    svm_type c_svc                  or nu_svc, epsilon_svr, nu_svr, one_class
     kernel_type polynomial          or linear, rbf, sigmoid
     degree 3                        polynomial
     gamma 0.5                       all but linear
     coef0 0                         polynomial, sigmoid
-    nr_class 3
+    nr_class 3                      2 if there are no classes
     total_sv 40
     rho 0.1 -0.2 0.3                one a pair of classes: (0, 1), (0, 2), (1, 2)
-    label 1 2 3
-    nr_sv 12 20 8                   support vectors of each class, in which order they follow
+    label 1 2 3                     of classifiers only
+    nr_sv 12 20 8                   of classifiers only: support vectors of each class, in which order they follow
     SV
     one line a support vector: a coefficient for each other class, then its features, index:value, counted from 1
 
 The decision value of the pair (i, j) is sum coef K(sv, x) - rho, and a positive one votes for i. Ours has the same sign
-for three classes and more, and the opposite one for two, where positive means the second class. Numbers have 17
-significant digits, which is enough to give every double back.
+for three classes and more, and the opposite one for two, where positive means the second class. Regressions and
+one-class models have one such value and no classes: it is what a regression predicts, and negative for outliers.
+Numbers have 17 significant digits, which is enough to give every double back.
 """
 
 import re
@@ -32,14 +33,16 @@ from softmargin.io.atomic import replacing
 from softmargin.io.record import ModelRecord, integer_labels, matrix_from_arrays, matrix_to_arrays
 
 SIGNATURE = b"svm_type"
-# nu-SVC differs in what is minimised: its models predict in the same way.
-CLASSIFIERS = ("c_svc", "nu_svc")
+EXPORTED_AS = {"SVC": "c_svc", "SVR": "epsilon_svr", "OneClassSVM": "one_class"}
+# nu-SVC and nu-SVR differ in what is minimised: their models predict in the same way.
+IMPORTED_AS = {"c_svc": "SVC", "nu_svc": "SVC", "epsilon_svr": "SVR", "nu_svr": "SVR", "one_class": "OneClassSVM"}
 KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 PARAMETERS = {"linear": (), "poly": ("degree", "gamma", "coef0"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
 # Estimates of probabilities, which are not read.
 DROPPED = ("probA", "probB", "prob_density_marks")
-REQUIRED = ("svm_type", "kernel_type", "nr_class", "total_sv", "rho", "label", "nr_sv")
-KEYS = (*REQUIRED, "degree", "gamma", "coef0", *DROPPED)
+REQUIRED = ("svm_type", "kernel_type", "nr_class", "total_sv", "rho")
+OF_CLASSES = ("label", "nr_sv")
+KEYS = (*REQUIRED, *OF_CLASSES, "degree", "gamma", "coef0", *DROPPED)
 # Larger numbers are damage; up to here their products stay finite.
 LARGEST = 1e150
 LARGEST_DEGREE = 1000
@@ -55,15 +58,22 @@ _FOREIGN = re.compile(rb"[^-+.:eE0-9 \t\r\n]")
 
 
 def write_libsvm(path: Any, record: ModelRecord) -> None:
-    """Write a kernel classifier as a LIBSVM model."""
+    """Write a kernel classifier, regression or one-class model as a LIBSVM model."""
     import scipy.sparse as sp
 
     kernel = _exported_kernel(record)
-    labels = integer_labels(record.arrays["classes_"], "LIBSVM")
-    coef, intercept = record.arrays["dual_coef_"], record.arrays["intercept_"]
-    if coef.shape[1] == 0:
-        raise SoftmarginError("the model has no support vectors, and LIBSVM needs some: train it for longer.")
-    coef, rho = (-coef, intercept) if len(labels) == 2 else (coef, -intercept)
+    of_classes: dict[str, str] = {}
+    coef, rho = record.arrays["dual_coef_"], -record.arrays["intercept_"]
+    n_classes = 2
+    if "classes_" in record.arrays:
+        labels = integer_labels(record.arrays["classes_"], "LIBSVM")
+        n_classes = len(labels)
+        n_support = record.arrays["n_support_"].tolist()
+        of_classes = {"label": " ".join(map(str, labels)), "nr_sv": " ".join(map(str, n_support))}
+        if coef.shape[1] == 0:
+            raise SoftmarginError("the model has no support vectors, and LIBSVM needs some: train it for longer.")
+        if n_classes == 2:
+            coef, rho = -coef, -rho
     n_features = record.values["n_features_in_"]
     stored = matrix_from_arrays("support_vectors_", record.arrays, n_features)
     vectors = sp.csr_matrix(stored, dtype=np.float64, copy=True)
@@ -71,17 +81,18 @@ def write_libsvm(path: Any, record: ModelRecord) -> None:
     for name, numbers in {"dual_coef_": coef, "intercept_": rho, "support_vectors_": vectors.data}.items():
         if not (np.abs(numbers) <= LARGEST).all():
             raise SoftmarginError(f"{name} holds NaN or numbers beyond {LARGEST:g}: LIBSVM needs numbers.")
+    if coef.shape[1] == 0:  # a regression whose tube holds all rows: a vector that counts for nothing has the features
+        coef, vectors = np.zeros((1, 1)), sp.csr_matrix((1, n_features))
     if vectors.indices.max(initial=-1) < n_features - 1:
         vectors = _with_last_feature(vectors)
     header = {
-        "svm_type": "c_svc",
+        "svm_type": EXPORTED_AS[record.kind],
         "kernel_type": KERNELS[kernel],
         **{name: _parameter(record, name) for name in PARAMETERS[kernel]},
-        "nr_class": len(labels),
+        "nr_class": n_classes,
         "total_sv": coef.shape[1],
         "rho": " ".join(map("{:.17g}".format, rho.tolist())),
-        "label": " ".join(map(str, labels)),
-        "nr_sv": " ".join(map(str, record.arrays["n_support_"].tolist())),
+        **of_classes,
     }
     with replacing(path) as file:
         file.writelines(f"{key} {value}\n".encode() for key, value in header.items())
@@ -132,12 +143,21 @@ def _lines(coef: np.ndarray, vectors: Any) -> Iterator[str]:
 
 
 def parse(data: bytes) -> ModelRecord:
-    """A LIBSVM classifier as the record of an SVC: classes sorted, and signs and vectors with them."""
+    """A LIBSVM model as the record of an SVC, an SVR or a OneClassSVM."""
     start = _START_OF_VECTORS.search(data)
     if start is None:
         raise ModelFileError("this LIBSVM model has no support vectors: the line 'SV' is missing")
     header = _Header(data[: start.start()])
     params = header.kernel()
+    parse_rest = _parse_classifier if header.kind == "SVC" else _parse_expansion
+    arrays, vectors = parse_rest(header, data[start.end() :])
+    arrays |= matrix_to_arrays("support_vectors_", vectors)
+    values = {"gamma_": params.get("gamma", 0.0), "n_features_in_": vectors.shape[1]}
+    return ModelRecord(header.kind, params, values, arrays)
+
+
+def _parse_classifier(header: "_Header", body: bytes) -> tuple[dict[str, np.ndarray], Any]:
+    """The arrays of an SVC and its support vectors: classes sorted, and signs and vectors with them."""
     n_classes = header.integer("nr_class")
     if n_classes < 2:
         raise header.error("nr_class", "a classifier needs two classes or more")
@@ -149,7 +169,7 @@ def parse(data: bytes) -> ModelRecord:
     total = header.integer("total_sv")
     if min(n_support) < 0 or sum(n_support) != total or total < 1:
         raise header.error("nr_sv", f"the numbers do not add up to the {total} of total_sv, or are not positive")
-    coef, vectors = _parse_vectors(data[start.end() :], header.n_lines + 2, n_classes - 1, total)
+    coef, vectors = _parse_vectors(body, header.n_lines + 2, n_classes - 1, total)
     order, rows = _rising(labels, n_support)
     coef, rho = _reordered(order, n_support, coef, rho)
     dual_coef, intercept = (-coef, rho) if n_classes == 2 else (coef, -rho)
@@ -158,10 +178,26 @@ def parse(data: bytes) -> ModelRecord:
         "n_support_": np.array(n_support, dtype=np.int32)[order],
         "dual_coef_": np.ascontiguousarray(dual_coef),
         "intercept_": intercept,
-        **matrix_to_arrays("support_vectors_", vectors[rows]),
     }
-    values = {"gamma_": params.get("gamma", 0.0), "n_features_in_": vectors.shape[1]}
-    return ModelRecord("SVC", params, values, arrays)
+    return arrays, vectors[rows]
+
+
+def _parse_expansion(header: "_Header", body: bytes) -> tuple[dict[str, np.ndarray], Any]:
+    """The arrays of an SVR or a OneClassSVM and its support vectors, without those that count for nothing."""
+    if header.integer("nr_class") != 2:
+        raise header.error("nr_class", "it is 2 where there are no classes")
+    rho = header.numbers("rho", 1)
+    total = header.integer("total_sv")
+    if total < 0:
+        raise header.error("total_sv", "it is negative")
+    coef, vectors = _parse_vectors(body, header.n_lines + 2, 1, total)
+    used = np.flatnonzero(coef[0])
+    arrays = {
+        "n_support_": np.array([used.size], dtype=np.int32),
+        "dual_coef_": np.ascontiguousarray(coef[:, used]),
+        "intercept_": -rho,
+    }
+    return arrays, vectors[used]
 
 
 class _Header:
@@ -176,17 +212,15 @@ class _Header:
             if key not in KEYS or key in self._lines:
                 raise ModelFileError(f"line {at}: {shown(line)} is unknown in a LIBSVM model, or occurs twice")
             self._lines[key] = at, words
-        self._refuse_other_models()
-        if missing := [key for key in REQUIRED if key not in self._lines]:
-            raise ModelFileError(f"the line {missing[0]!r} is missing: this is not a LIBSVM classifier")
-
-    def _refuse_other_models(self) -> None:
-        """First of all, because models of regression and of one class have no labels."""
-        kind = self.word("svm_type")
-        if kind not in CLASSIFIERS:
-            raise self.error(
-                "svm_type", f"LIBSVM's {shown(kind)} is not a classifier: only {' and '.join(CLASSIFIERS)} are read"
-            )
+        theirs = self.word("svm_type")
+        if theirs not in IMPORTED_AS:
+            raise self.error("svm_type", f"{shown(theirs)} is unknown: {', '.join(IMPORTED_AS)} are read")
+        self.kind = IMPORTED_AS[theirs]
+        required = (*REQUIRED, *OF_CLASSES) if self.kind == "SVC" else REQUIRED
+        if missing := [key for key in required if key not in self._lines]:
+            raise ModelFileError(f"the line {missing[0]!r} is missing: this is not a LIBSVM model of type {theirs}")
+        if self.kind != "SVC" and (foreign := [key for key in OF_CLASSES if key in self._lines]):
+            raise self.error(foreign[0], f"a LIBSVM model of type {theirs} has no classes, and no such line")
 
     def error(self, key: str, message: str) -> ModelFileError:
         return ModelFileError(f"line {self._lines[key][0]} ({key}): {message}")
@@ -247,6 +281,8 @@ def _parse_vectors(body: bytes, first_line: int, n_coef: int, total: int) -> tup
     if foreign := _FOREIGN.search(body):
         at = first_line + body.count(b"\n", 0, foreign.start())
         raise ModelFileError(f"line {at}: {shown(foreign[0].decode('latin-1'))} has no place in a support vector")
+    if total == 0 and not body.strip():
+        return np.empty((n_coef, 0)), np.empty((0, 1))
     text = _VectorText(body, first_line, n_coef)
     try:
         vectors, _ = load_svmlight(cast(BinaryIO, text), zero_based=True)

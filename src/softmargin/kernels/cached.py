@@ -216,7 +216,7 @@ class RowStore:
             part = columns[rows]
             self.workers.map(lambda lo, hi: _tiles.add_columns(slab, slots, part, lo, hi, totals), blocks)
 
-        support = columns.any(axis=1).nonzero()[0]
+        support = np.flatnonzero(columns.any(axis=1))
         slots = self.lru.slot_of[support]
         if slots.min(initial=0) >= 0:
             add(self.slab, slots, support)

@@ -4,7 +4,8 @@ The searches are those of `fixed_intercept` and `free_intercept`; t_i are the br
 is a few flat loops, and writes into arrays it is given: slices, allocations and calls between compiled functions would
 take long to compile, and the first fit of all waits for most of these. The loops go over _CHUNK rows at a time, so that
 the later ones find their data in the innermost cache. Row numbers are unsigned: an index that cannot be negative needs
-no test.
+no test. The number of a loop is made unsigned once more before it is added to: without the compiler it is an int, and
+NumPy 1 would make a float of the sum of an int and an unsigned number.
 
 `unit` is that of `hinges`: 1 if the target of a row is the sign of v_i, 0 if f holds outputs less targets. A hinge is
 unit |v_i| - v_i f_i. The code chooses between |v_i| and 0 instead of multiplying by `unit`, so that the compiler fuses
@@ -45,7 +46,7 @@ def follow(f, df, v, unit, k, k_plane, f_new, out):
     risk = 0.0
     constant = 0.0
     for start in range(np.uint64(0), n, _CHUNK):
-        stop = min(start + _CHUNK, n)
+        stop = min(np.uint64(start) + _CHUNK, n)
         if f_new.size > 0:
             for i in range(start, stop):
                 f_new[i] = f[i] + k * df[i]
@@ -72,7 +73,7 @@ def follow_free(f, df, v, unit, k, b, k_plane, lo, hi, f_new, out, buffer, t, q,
     balance = 0.0
     constant = 0.0
     for start in range(np.uint64(0), n, _CHUNK):
-        stop = min(start + _CHUNK, n)
+        stop = min(np.uint64(start) + _CHUNK, n)
         if f_new.size > 0:
             for i in range(start, stop):
                 f_new[i] = f[i] + k * df[i]
@@ -87,7 +88,7 @@ def follow_free(f, df, v, unit, k, b, k_plane, lo, hi, f_new, out, buffer, t, q,
             balance += out[i]
             constant += abs(out[i])
         for part in range(start, stop, _PART):
-            end = min(part + _PART, stop)
+            end = min(np.uint64(part) + _PART, stop)
             some = False
             for i in range(part, end):
                 some |= (buffer[i - start] > lo) & (buffer[i - start] < hi)
@@ -110,7 +111,7 @@ def scan_steps(f, df, v, unit, lo, hi, buffer, t, q):
     m = np.uint64(0)
     sum_q = 0.0
     for start in range(np.uint64(0), n, _CHUNK):
-        stop = min(start + _CHUNK, n)
+        stop = min(np.uint64(start) + _CHUNK, n)
         for i in range(start, stop):
             present = v[i] * df[i] != 0.0
             # np.divide: the operator would test for zero and stop the loop from being vectorised
@@ -121,7 +122,7 @@ def scan_steps(f, df, v, unit, lo, hi, buffer, t, q):
             active = buffer[i - start] >= hi if qi > 0.0 else buffer[i - start] <= lo
             sum_q += qi if active else 0.0
         for part in range(start, stop, _PART):
-            end = min(part + _PART, stop)
+            end = min(np.uint64(part) + _PART, stop)
             some = False
             for i in range(part, end):
                 some |= (buffer[i - start] > lo) & (buffer[i - start] < hi)
@@ -145,7 +146,7 @@ def scan_intercepts(f, df, v, unit, k, reference, lo, hi, buffer, t, inside):
     sum_vdf = 0.0
     sum_vt = 0.0
     for start in range(np.uint64(0), n, _CHUNK):
-        stop = min(start + _CHUNK, n)
+        stop = min(np.uint64(start) + _CHUNK, n)
         for i in range(start, stop):
             buffer[i - start] = (unit if v[i] > 0.0 else -unit) - (f[i] + k * df[i]) if v[i] != 0.0 else np.inf
         for i in range(start, stop):
@@ -155,7 +156,7 @@ def scan_intercepts(f, df, v, unit, k, reference, lo, hi, buffer, t, inside):
             sum_vdf += x * df[i]
             sum_vt += x * (buffer[i - start] - reference if active else 0.0)
         for part in range(start, stop, _PART):
-            end = min(part + _PART, stop)
+            end = min(np.uint64(part) + _PART, stop)
             some = False
             for i in range(part, end):
                 some |= (buffer[i - start] > lo) & (buffer[i - start] < hi)
@@ -180,7 +181,7 @@ def narrow(f, df, v, unit, k0, lo0, hi0, k1, lo1, hi1, buffer, inside):
     sum_vdf = 0.0
     sum_v = 0.0
     for start in range(np.uint64(0), n, _CHUNK):
-        stop = min(start + _CHUNK, n)
+        stop = min(np.uint64(start) + _CHUNK, n)
         for i in range(start, stop):
             y = unit if v[i] > 0.0 else -unit
             t0 = y - (f[i] + k0 * df[i])
@@ -197,7 +198,7 @@ def narrow(f, df, v, unit, k0, lo0, hi0, k1, lo1, hi1, buffer, inside):
             sum_vdf += x * df[i]
             sum_v += x
         for part in range(start, stop, _PART):
-            end = min(part + _PART, stop)
+            end = min(np.uint64(part) + _PART, stop)
             some = False
             for i in range(part, end):
                 some |= buffer[i - start] != buffer[i - start]

@@ -24,8 +24,9 @@ def pack_bits(c, bits):
     n = np.uint64(c.size)
     eight, one = np.uint64(8), np.uint64(1)
     for j in range(n // eight):
+        first = np.uint64(j) * eight  # without the compiler j is an int; NumPy 1 makes a float of int times unsigned
         byte = np.uint64(0)
-        for i in range(j * eight, j * eight + eight):
+        for i in range(first, first + eight):
             byte = (byte << one) | np.uint64(c[i] != 0.0)
         bits[j] = byte
     if n % eight > 0:

@@ -18,9 +18,11 @@ solvers need vectors of the length of the data only, and no kernel row twice.
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
+from typing import ClassVar
 
 import numpy as np
 
+from softmargin.core.kinds import BOX
 from softmargin.core.result import Solution
 from softmargin.core.stopping import NEGLIGIBLE, Measure
 from softmargin.core.threads import Workers
@@ -30,6 +32,9 @@ from softmargin.problems.row_loss import RowLoss
 # Where the optimum can be zero whatever the data (one class), gaps are relative to at least this share of the
 # objective at the start.
 _FLOOR_SHARE = 1e-6
+# Rows on all sides of the origin cancel each other in the objective at the start, and rounding is left of it. It counts
+# as at least this share of what it would be if they did not.
+_CANCELLED_SHARE = 1e-3
 # When the start looks for rows that lie outside, one row in _SAMPLE_SHARE stands for all others, but no more
 # than _SAMPLE_ROWS of them: their kernel rows are what the search costs.
 _SAMPLE_SHARE, _SAMPLE_ROWS = 32, 64
@@ -46,6 +51,7 @@ class BoxQP:
     loss: RowLoss
     workers: Workers
     is_convex: bool = True
+    serves: ClassVar[tuple[str, ...]] = (BOX,)
 
     @property
     def p(self) -> np.ndarray:
@@ -79,7 +85,9 @@ class BoxQP:
         if self.loss.is_nonnegative:
             return self.loss.scale_without_model()
         beta, f = self.start
-        return _FLOOR_SHARE / NEGLIGIBLE * 0.5 * float(beta @ f)
+        largest = self.total * float(beta @ np.abs(self.K.diag()))
+        size = max(float(beta @ f), _CANCELLED_SHARE * largest)
+        return _FLOOR_SHARE / NEGLIGIBLE * 0.5 * (size or 1.0)
 
     @cached_property
     def unit(self) -> float:
@@ -91,7 +99,7 @@ class BoxQP:
         if self.total:
             beta, f = self.start
             return abs(float(beta @ f)) / self.total or 1.0
-        half = 0.5 * float(np.ptp(self.p)) if self.p.size else 0.0
+        half = 0.5 * float(self.p.max() - self.p.min()) if self.p.size else 0.0
         return half or float(np.abs(self.p).max(initial=0.0)) or 1.0
 
     @cached_property

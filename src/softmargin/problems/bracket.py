@@ -9,7 +9,7 @@ import numpy as np
 from softmargin.core.result import Certificate
 from softmargin.core.stopping import NEGLIGIBLE
 from softmargin.data.precise import Outputs, digits, sharper_outputs
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.linalg.rounding import SLACK, TINY, above, below, gamma
 
 # Rounding may take this share of the gap, or of what `tol` allows, before values are evaluated again with more digits.
@@ -35,8 +35,8 @@ class Bound(NamedTuple):
 class Side:
     """Losses upper_i max(0, z_i (t_i - f_i - shift)) of some rows, which are an index, a mask or a slice; z_i = +-1.
 
-    The targets are t_i = target_i + target_low_i, numbers with twice the digits; without them t_i = z_i. Low digits
-    that are no array are zero.
+    The targets are t_i = target_i + target_low_i, numbers with twice the digits; without them t_i = z_i. Low
+    digits that are no array are zero.
     """
 
     rows: Any
@@ -96,7 +96,7 @@ def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
 
 
 def sharper_losses(
-    rows: Rows, w: np.ndarray, lengths: np.ndarray, sides: list[Side], found: Outputs, near: np.ndarray
+    rows: Products, w: np.ndarray, lengths: np.ndarray, sides: list[Side], found: Outputs, near: np.ndarray
 ) -> Bound:
     """The losses of a linear model once more, with more digits for the rows that matter."""
     index = np.flatnonzero(near)

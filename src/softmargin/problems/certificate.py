@@ -30,16 +30,14 @@ from math import fsum
 import numpy as np
 
 from softmargin.core.result import Certificate, Solution
+from softmargin.core.stopping import AT_BOUND
 from softmargin.data.precise import combination, lengths_above, outputs, sharper_combination
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.linalg.rounding import SLACK, above, square_above
 from softmargin.problems.bracket import Bound, certificate, dual_below, is_coarse, losses, sharper_losses
 from softmargin.problems.feasible import balanced, clipped
 from softmargin.problems.hinge_targets import HingeTarget, as_target, check_length
 from softmargin.problems.intercepts import Free, Intercept
-
-# A dual variable this close to its bound, as a share of C s_i, counts as lying on it in the KKT violation.
-AT_BOUND = 1e-9
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class HingeJudge:
     `tol` is the relative gap that is to be proven: it says how exact the values need to be.
     """
 
-    rows: Rows
+    rows: Products
     target: HingeTarget | np.ndarray
     C: float
     intercept: Intercept = field(default_factory=Free)
@@ -79,7 +77,7 @@ class HingeJudge:
 
         beta = target.feasible(dual_vector, self.C, intercept)
         linear = target.linear(beta)
-        sum_beta = fsum(beta.tolist())
+        sum_beta = fsum(beta.tolist()) if intercept.feature else 0.0
         extra = 0.5 * intercept.dual_square(sum_beta)
         length, w_beta = combination(rows, beta, lengths)
         value = linear.value - 0.5 * float(w_beta @ w_beta) - extra
@@ -92,7 +90,8 @@ class HingeJudge:
         del lengths, found, near, sides  # of many rows: no more vectors at a time than the solver has
 
         f = rows.dot(w_beta)
-        f += intercept.dual_intercept(sum_beta)
+        if intercept.feature:
+            f += intercept.dual_intercept(sum_beta)
         violation = _violation(target, beta, f, self.C, intercept)
         return certificate(primal, dual, scale, violation, target.lowest)
 

@@ -16,12 +16,15 @@ Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Suppor
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import PLANES, SINGLE_ROWS
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Flat, Rows
+from softmargin.data.rows import Flat, Products, has_row_access
 from softmargin.problems import fixed_intercept, free_intercept
 from softmargin.problems.base import Hint, LineMinimum, Pattern, PlaneAlong
 from softmargin.problems.hinge_targets import HingeTarget, as_target
@@ -45,11 +48,17 @@ class Hinge:
     An array as target stands for the signed weights v = s * y of two classes.
     """
 
-    rows: Rows
+    rows: Products
     target: HingeTarget | np.ndarray
     C: float
     intercept: Intercept = field(default_factory=Free)
     workers: Workers = field(default_factory=Workers)
+
+    @property
+    def serves(self) -> tuple[str, ...]:
+        """Solvers that visit single rows know two classes only, and need single rows."""
+        is_plain = self.targets is None and has_row_access(self.rows)
+        return (PLANES, SINGLE_ROWS) if is_plain else (PLANES,)
 
     def __post_init__(self) -> None:
         self._target.check(self.C, self.intercept)
@@ -157,10 +166,29 @@ class Hinge:
         alpha = np.abs(self.signed_weights) * self._activity(witnesses, weights)
         w, b = self.intercept.split(w)
         if self.intercept.is_free:
-            b = free_intercept.best_intercept(self._shifted(f), self._hinges)[0].b
+            b = self._best_intercept(f)
         return Solution(w, b, self._target.dual(alpha))
 
+    def _best_intercept(self, f: np.ndarray) -> float:
+        """The best b. If some b leaves no loss at all, the middle of all of them, which rounding cannot turn into one.
+
+        Rounded sums of weights do not tell such an interval from its ends. That matters where the optimum may be zero:
+        a tube that holds all numbers.
+        """
+        f = self._shifted(f)
+        if self.targets is not None and self.lowest == 0.0:
+            v = self.signed_weights
+            least, most = (-f).max(where=v > 0.0, initial=-inf), (-f).min(where=v < 0.0, initial=inf)
+            if -inf < least <= most < inf:
+                return 0.5 * float(least) + 0.5 * float(most)
+        return free_intercept.best_intercept(f, self._hinges)[0].b
+
     def rows_at(self, index: np.ndarray) -> tuple[Flat, np.ndarray]:
+        if not has_row_access(self.rows):
+            raise SoftmarginError(
+                f"{type(self.rows).__name__} offers products with X only: solvers that visit single rows, such as SGD "
+                "and Pegasos, need data in memory. Use OCAS or CPA."
+            )
         flat = self.rows.flat
         if not flat.fortran:
             return flat, index

@@ -31,16 +31,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.data.rows import Rows
+from softmargin.core.stopping import NEGLIGIBLE
+from softmargin.data.rows import Products
 from softmargin.linalg.rounding import TINY, above, below, two_product, two_sum
 from softmargin.problems.bracket import Bound, Side
 from softmargin.problems.feasible import balanced, clipped, covering
 from softmargin.problems.intercepts import Intercept
 
-# The relative gap of a one-class problem is measured against at least this share of the objective at its start. `scale`
-# is multiplied by 1e-12 to become that floor (core/stopping.py).
+# The relative gap of a one-class problem is measured against at least this share of a typical size of the objective,
+# because the optimum may be zero.
 ONE_CLASS_SHARE = 1e-6
-NEGLIGIBLE_SHARE = 1e-12
 
 
 class HingeTarget(Protocol):
@@ -69,7 +69,7 @@ class HingeTarget(Protocol):
         """Raise an error if there is no such problem."""
         ...
 
-    def scale(self, rows: Rows, C: float, intercept: Intercept) -> float:
+    def scale(self, rows: Products, C: float, intercept: Intercept) -> float:
         """A typical size of the objective; the relative gap takes 1e-12 of it for zero."""
         ...
 
@@ -154,7 +154,7 @@ class TwoClasses(_Nonnegative, _OneHinge):
     def t(self) -> np.ndarray | None:
         return None
 
-    def scale(self, rows: Rows, C: float, intercept: Intercept) -> float:
+    def scale(self, rows: Products, C: float, intercept: Intercept) -> float:
         """The objective at w = 0, b = 0."""
         return C * float(np.abs(self.v).sum())
 
@@ -193,7 +193,7 @@ class Tube(_Nonnegative):
     def t(self) -> np.ndarray:
         return np.concatenate([self.y - self.epsilon, self.y + self.epsilon])
 
-    def scale(self, rows: Rows, C: float, intercept: Intercept) -> float:
+    def scale(self, rows: Products, C: float, intercept: Intercept) -> float:
         """C sum_i s_i max(|y_i - b|, epsilon) at the best b: the objective at w = 0, if the tube were without width.
 
         The objective itself may be zero there. If this is zero as well, all numbers are the same, and their size
@@ -279,14 +279,14 @@ class OneClass(_OneHinge):
                 f"{intercept} were given."
             )
 
-    def scale(self, rows: Rows, C: float, intercept: Intercept) -> float:
+    def scale(self, rows: Products, C: float, intercept: Intercept) -> float:
         """A million times the floor of the relative gap, which is 1e-6 of 1/2 nu^2 sum(s) sum_i s_i |x_i|^2.
 
         That is the size of the objective for dual variables nu s_i if all rows point the same way. The optimum may be
         much smaller, or zero.
         """
         size = 0.5 * self.nu * self.total * float(self.weights @ rows.sq_norms())
-        return (size or 1.0) * (ONE_CLASS_SHARE / NEGLIGIBLE_SHARE)
+        return (size or 1.0) * (ONE_CLASS_SHARE / NEGLIGIBLE)  # the stop rule multiplies by NEGLIGIBLE
 
     def sides(self, b: float, C: float) -> list[Side]:
         zeros = np.zeros(self.n_rows)

@@ -26,14 +26,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, inf
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import PLANES
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.problems.base import LineMinimum, Pattern, PlaneAlong
 from softmargin.problems.bracketing import Probe, search
 from softmargin.problems.breakpoints import row_blocks, sampled, zero
@@ -71,12 +72,13 @@ class OrdinalSolution(Solution):
 class Ordinal:
     """The problem of a linear model with thresholds. `ranks` (int64) count from 0, and each has some weight."""
 
-    rows: Rows
+    rows: Products
     ranks: np.ndarray
     weights: np.ndarray
     C: float
     margins: str = "all"
     workers: Workers = field(default_factory=Workers)
+    serves: ClassVar[tuple[str, ...]] = (PLANES,)
 
     def __post_init__(self) -> None:
         check_margins(self.margins)

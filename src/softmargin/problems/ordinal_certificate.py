@@ -19,11 +19,11 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution
+from softmargin.core.stopping import AT_BOUND
 from softmargin.data.precise import combination, lengths_above, outputs, sharper_combination
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.linalg.rounding import above, square_above
 from softmargin.problems.bracket import Bound, Side, certificate, dual_value, is_coarse, losses, sharper_losses
-from softmargin.problems.certificate import AT_BOUND
 from softmargin.problems.feasible import clipped, floored, last_digit, take_off
 
 # Less than this share of a side is taken off few of its variables; for more, all of them are scaled down.
@@ -34,7 +34,7 @@ _NEARLY_FEASIBLE = 2.0**-40
 class OrdinalJudge:
     """Judge of the ordinal problem with the given data; `margins` is "all" or "immediate"."""
 
-    rows: Rows
+    rows: Products
     ranks: np.ndarray
     weights: np.ndarray
     C: float

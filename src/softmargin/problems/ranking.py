@@ -23,13 +23,15 @@ c+ - c- -> net; 1/2 sum (c+ + c-) -> total. Departs from the paper: weights, que
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import PLANES
 from softmargin.core.result import PlaneSolution
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.linalg.counting import Pairs
 from softmargin.problems.base import LineMinimum, Pattern, PlaneAlong, is_wide
 from softmargin.problems.bracketing import Probe, search
@@ -62,11 +64,12 @@ class Known:
 class Ranking:
     """The problem of a ranking SVM over the pairs of rows; `average` says whether C multiplies their mean or sum."""
 
-    rows: Rows
+    rows: Products
     pairs: Pairs
     C: float
     average: bool = True
     workers: Workers = field(default_factory=Workers)
+    serves: ClassVar[tuple[str, ...]] = (PLANES,)
 
     def __post_init__(self) -> None:
         if not self.pairs.n_pairs > 0.0:

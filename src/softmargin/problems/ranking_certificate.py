@@ -31,7 +31,7 @@ from softmargin.data.precise import (
     sharper_combination,
     sharper_outputs,
 )
-from softmargin.data.rows import Rows
+from softmargin.data.rows import Products
 from softmargin.linalg.counting import Pairs
 from softmargin.linalg.rounding import SLACK, UNIT, above, below, gamma, square_above
 from softmargin.problems.bracket import Bound, certificate, dual_value, is_coarse
@@ -47,7 +47,7 @@ class RankingJudge:
     how much R(w) exceeds xi, as a mean over the pairs. It is SVM-perf's epsilon, and 0 at the optimum only.
     """
 
-    rows: Rows
+    rows: Products
     pairs: Pairs
     C: float
     average: bool = True

@@ -98,18 +98,20 @@ class RowLoss:
         return Filled(boxed(beta, self.C, self.over, self.under))
 
     def scale_without_model(self) -> float:
-        """The objective at beta = 0 with the best intercept, where losses are not negative."""
+        """A typical size of the objective, where losses are not negative; it is positive unless all weights are zero.
+
+        For classes this is the objective at beta = 0 and b = 0. For numbers it is C sum_i s_i max(|y_i - b|, epsilon)
+        at the best b, which is the objective at beta = 0 if the tube were without width: the objective itself is zero
+        there if all numbers fit into the tube. If all of them are the same and epsilon is zero, their size counts.
+        """
+        weights = self.over + self.under
         if self.signs is not None:
-            return self.C * float((self.over + self.under).sum())  # at b = 0: simple, and of the same size
-        # The derivative with respect to b falls by `over` until t - epsilon, and rises by `under` from t + epsilon on.
-        points = np.concatenate([self.target - self.epsilon, self.target + self.epsilon])
-        order = np.argsort(points, kind="stable")
-        slopes = np.cumsum(np.concatenate([self.over, self.under])[order]) - float(self.over.sum())
-        if not order.size:
+            return self.C * float(weights.sum())
+        if not weights.size:
             return 0.0
-        b = points[order[min(int(np.searchsorted(slopes, 0.0)), order.size - 1)]]
-        short, long = self.target - self.epsilon - b, b - self.target - self.epsilon
-        value = self.C * float(self.over @ np.maximum(short, 0.0) + self.under @ np.maximum(long, 0.0))
-        # Where a constant fits all rows, up to rounding, any positive number does: the size of the targets.
-        size = self.C * float(self.over.sum()) * (float(np.abs(self.target).max()) + self.epsilon)
-        return value if value > _ROUNDING * size else size or self.C * float(self.over.sum())
+        order = np.argsort(self.target, kind="stable")
+        sums = np.cumsum(weights[order])
+        median = self.target[order[np.searchsorted(sums, 0.5 * sums[-1])]]
+        weights = 0.5 * weights  # a row loses on one side only
+        found = self.C * float(weights @ np.maximum(np.abs(self.target - median), self.epsilon))
+        return found or self.C * float(weights @ np.abs(self.target)) or self.C * float(weights.sum())

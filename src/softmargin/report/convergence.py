@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.report.drawing import pyplot
+from softmargin.report.drawing import pyplot, whole_numbers
 
 # The objective is shown up to this multiple of its final value.
 ZOOM = 4.0
@@ -96,13 +96,15 @@ class ConvergenceDisplay:
             gaps.axhline(self.tol, color="0.4", linestyle=":", label=f"tol = {self.tol:g}")
         gaps.set_yscale("log")
         gaps.set_xlabel(key)
+        if key == "iteration":
+            whole_numbers(gaps.xaxis)
         if first:
             values.set_ylabel("objective")
             gaps.set_ylabel("relative duality gap")
         if len(drawn) <= NAMED_VALUES:
-            values.legend(frameon=False)
+            values.legend(loc="best", frameon=False)  # asked for, so that matplotlib does not warn if it takes long
         many = len(drawn) > NAMED_VALUES
-        gaps.legend(frameon=many, fontsize="small" if many else None)
+        gaps.legend(loc="best", frameon=many, fontsize="small" if many else None)
         for axis in pair:
             axis.grid(True, alpha=0.3)
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.report.drawing import pyplot
+from softmargin.core.stopping import AT_BOUND
+from softmargin.report.drawing import axes, whole_numbers
 
-# A dual variable this close to its upper bound, as a share of it, counts as lying on it.
-AT_BOUND = 1e-9
 # The objective may differ from that of the certificate by this share, or by `tol` if that is more: the certificate is
 # computed in another order and includes a charge for rounding.
 SLACK = 1e-5
@@ -70,7 +69,10 @@ class MarginDisplay:
         ax : matplotlib axes, default: a new figure
         """
         if not hasattr(estimator, "classes_"):
-            raise SoftmarginError(f"{type(estimator).__name__} has no classes_: fit it first.")
+            raise SoftmarginError(
+                f"{type(estimator).__name__} has no classes_: margins are those of a fitted classifier. For numbers "
+                "there is ResidualDisplay, for one class NoveltyDisplay."
+            )
         codes = _codes(y, estimator.classes_)
         weights = np.ones(codes.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights.shape != codes.shape:
@@ -90,12 +92,7 @@ class MarginDisplay:
 
     def plot(self, *, bins: Any = 50, ax: Any = None) -> "MarginDisplay":
         """Draw; see `from_estimator`."""
-        plt = pyplot()
-
-        if ax is None:
-            figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
-        else:
-            figure = ax.figure
+        ax, figure = axes(ax)
         is_support = self.alpha > 0
         is_bounded = is_support & (self.alpha >= (1.0 - AT_BOUND) * self.upper)
         kinds = [is_bounded, is_support & ~is_bounded, ~is_support]
@@ -111,9 +108,11 @@ class MarginDisplay:
             ax.axvline(margin, color="0.15", linestyle=style, linewidth=1.0)
         ax.set_xlabel("margin $y_i f(x_i)$")
         ax.set_ylabel("rows")
+        whole_numbers(ax.yaxis)
         ax.grid(True, axis="y", alpha=0.3)
         ax.set_axisbelow(True)
-        ax.legend(frameon=False, reverse=True)  # as they lie: the top first
+        # "best" is matplotlib's default, but it warns if that was not asked for and takes more than a second.
+        ax.legend(loc="best", frameon=False, reverse=True)  # as they lie: the top first
         self.figure_, self.ax_ = figure, ax
         return self
 

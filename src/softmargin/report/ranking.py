@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.report.drawing import pyplot
+from softmargin.report.drawing import axes
 
 COLORS = {"ndcg": "C0", "pairs": "C1"}
 # "auto" takes a log scale for values that grow by at least this factor, none of them zero.
@@ -151,12 +151,7 @@ class RankingDisplay:
 
     def plot(self, *, ax: Any = None) -> "RankingDisplay":
         """Draw, on these axes or a new figure."""
-        plt = pyplot()
-
-        if ax is None:
-            figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
-        else:
-            figure = ax.figure
+        ax, figure = axes(ax)
         order = np.argsort(self.x, kind="stable")
         curves = {name: values[order] for name, values in self._curves().items()}
         self.lines_ = {}

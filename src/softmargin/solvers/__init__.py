@@ -1,0 +1,36 @@
+"""How a problem is minimised: the solvers, and `run`, the one loop around them. `docs/compose.md` shows them in use."""
+
+from typing import TYPE_CHECKING
+
+from softmargin.core.exports import on_demand
+
+if TYPE_CHECKING:
+    from softmargin.core.stopping import Stop as Stop
+    from softmargin.solvers.active_set.active_set import ActiveSet as ActiveSet
+    from softmargin.solvers.base import Solver as Solver
+    from softmargin.solvers.base import run as run
+    from softmargin.solvers.cutting_plane.cpa import CPA as CPA
+    from softmargin.solvers.cutting_plane.ocas import OCAS as OCAS
+    from softmargin.solvers.interior.ipm import IPM as IPM
+    from softmargin.solvers.smo.block import BlockSMO as BlockSMO
+    from softmargin.solvers.smo.smo import SMO as SMO
+    from softmargin.solvers.staged import Staged as Staged
+    from softmargin.solvers.subgradient.pegasos import Pegasos as Pegasos
+    from softmargin.solvers.subgradient.sgd import SGD as SGD
+
+_HOMES = {
+    "run": ".base",
+    "Stop": "softmargin.core.stopping",
+    "Solver": ".base",
+    "OCAS": ".cutting_plane.ocas",
+    "CPA": ".cutting_plane.cpa",
+    "Pegasos": ".subgradient.pegasos",
+    "SGD": ".subgradient.sgd",
+    "BlockSMO": ".smo.block",
+    "SMO": ".smo.smo",
+    "ActiveSet": ".active_set.active_set",
+    "IPM": ".interior.ipm",
+    "Staged": ".staged",
+}
+__all__ = list(_HOMES)
+__getattr__, __dir__ = on_demand(__name__, _HOMES)

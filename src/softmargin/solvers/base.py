@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
+from softmargin.core.kinds import SUCH_AS, WHAT_IT_DOES
 from softmargin.core.result import Certificate, Result, Solution
 from softmargin.core.status import Status
 from softmargin.core.stopping import Measure, Stop
@@ -34,8 +35,8 @@ class Solver(Protocol):
         ...
 
     @property
-    def problem_type(self) -> type:
-        """The contract that its problems must meet: `RiskProblem`, `RowProblem` or `BoxQP`."""
+    def needs(self) -> str:
+        """The kind of problem that it solves: one of `core.kinds`."""
         ...
 
     @property
@@ -85,6 +86,7 @@ def run(
     An interrupt (Ctrl-C) does not propagate: it ends the solve with status INTERRUPTED, and the caller, who must
     store the result first, raises it again. Numbers that overflow end in an error: no result holds one that is none.
     """
+    check_kind(solver, getattr(problem, "serves", None), type(problem).__name__)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         result = _run(solver, problem, stop, judge, start, observers, workers or Workers(1), cancel, max_disputes)
     solution = result.solution
@@ -94,6 +96,16 @@ def run(
             "or too small. Scale the features, for example with StandardScaler."
         )
     return result
+
+
+def check_kind(solver: Any, serves: Sequence[str] | None, what: str) -> None:
+    """Refuse a solver that needs another kind of problem; where one of them does not say its kind, anything goes."""
+    needs = getattr(solver, "needs", None)
+    if needs is not None and serves is not None and needs not in serves:
+        raise SoftmarginError(
+            f"solver={solver!r} {WHAT_IT_DOES[needs]}, and {what} is no such problem. Use "
+            f"{', '.join(SUCH_AS[kind] for kind in serves)}."
+        )
 
 
 def _run(

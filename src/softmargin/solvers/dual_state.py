@@ -75,18 +75,18 @@ def first_state(problem: BoxQP, start: Any = None) -> DualState:
             return replace(start, is_stalled=False, handed_over="")
         return DualState(beta, problem.K.product(beta), iterations=start.iterations).counted(problem)
     if isinstance(start, DualStart):
-        beta = repaired(_at_bounds(_checked(start.beta, n), problem), problem)
+        beta = repaired(at_bounds(_checked(start.beta, n), problem.lo, problem.hi), problem)
         return DualState(beta, problem.K.product(beta)).counted(problem)
     beta, f = problem.start
     state = DualState(beta.copy(), f.copy())
     return state.counted(problem) if beta.any() else state
 
 
-def _at_bounds(beta: np.ndarray, problem: BoxQP) -> np.ndarray:
+def at_bounds(beta: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """Variables of a solution, which are rounded so that their sum is exact, at the bounds where they were before."""
     rounding = _LAST_DIGITS * float(np.abs(beta).max(initial=0.0))
-    beta = np.where(np.abs(beta - problem.lo) <= rounding, problem.lo, beta)
-    return np.where(np.abs(beta - problem.hi) <= rounding, problem.hi, beta)
+    beta = np.where(np.abs(beta - lo) <= rounding, lo, beta)
+    return np.where(np.abs(beta - hi) <= rounding, hi, beta)
 
 
 def _checked(beta: np.ndarray, n: int) -> np.ndarray:

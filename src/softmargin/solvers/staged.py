@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from softmargin.core.kinds import BOX
 from softmargin.core.result import DualStart, Solution
 from softmargin.core.stopping import Measure, relative_gap
 from softmargin.problems.box_qp import BoxQP
@@ -54,7 +55,7 @@ class Staged:
     blocks: Solver
     first: str = "active"
     compute_start: Callable[[BoxQP], DualStart] | None = None
-    problem_type: ClassVar[type] = BoxQP
+    needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
 
     @property

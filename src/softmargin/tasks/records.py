@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from softmargin.core.kinds import BOX, PLANES, SINGLE_ROWS
 from softmargin.tasks.layouts import (
     KERNEL_CLASSIFIER,
     KERNEL_SCORE,
@@ -19,10 +20,12 @@ from softmargin.tasks.layouts import (
     Layout,
 )
 from softmargin.tasks.lazy import Lazy
-from softmargin.tasks.solvers import BOX, PLANES, SINGLE_ROWS, SOLVERS, words_for
+from softmargin.tasks.solvers import SOLVERS, words_for
 
 _STORED = "softmargin.estimators.stored"
-_WRITE_MODEL = Lazy("softmargin.io.model_file:write_model")
+_OWN_FORMAT = {"softmargin": Lazy("softmargin.io.model_file:write_model")}
+_LINEAR_FORMATS = {**_OWN_FORMAT, "liblinear": Lazy("softmargin.io.liblinear:write_liblinear")}
+_KERNEL_FORMATS = {**_OWN_FORMAT, "libsvm": Lazy("softmargin.io.libsvm:write_libsvm")}
 _LINEAR = ("fit_intercept", "intercept", "intercept_scaling")
 _KERNEL = ("kernel", "gamma", "degree", "coef0", "cache_bytes", "working_set", "shrinking", "stopping")
 
@@ -37,7 +40,7 @@ class Task:
     word : what `--task` calls it on the command line
     has_kernel : whether `--kernel` leads to it, or the absence of it
     target : what it learns: "classes", "queries" (an order within them), "numbers", or "nothing" but the rows
-    needs : what solvers may need of its problems (`tasks.solvers`)
+    needs : what solvers may need of its problems (`core.kinds`)
     options : parameters that the command line offers for some tasks only
     layout : what its model file holds
     states : the training states that its model file may hold
@@ -59,7 +62,7 @@ class Task:
     state: Lazy
     predictor: Lazy
     measures: Lazy
-    formats: Mapping[str, Lazy] = field(default_factory=lambda: {"softmargin": _WRITE_MODEL})
+    formats: Mapping[str, Lazy] = field(default_factory=lambda: _OWN_FORMAT)
 
     @property
     def name(self) -> str:
@@ -85,7 +88,7 @@ TASKS = (
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
         measures=Lazy("softmargin.estimators.evaluate:class_measures"),
-        formats={"softmargin": _WRITE_MODEL, "liblinear": Lazy("softmargin.io.liblinear:write_liblinear")},
+        formats=_LINEAR_FORMATS,
     ),
     Task(
         home=Lazy("softmargin.estimators.svc:SVC"),
@@ -100,7 +103,7 @@ TASKS = (
         state=Lazy(f"{_STORED}.kernel:KERNEL_STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:kernel_predictor"),
         measures=Lazy("softmargin.estimators.evaluate:class_measures"),
-        formats={"softmargin": _WRITE_MODEL, "libsvm": Lazy("softmargin.io.libsvm:write_libsvm")},
+        formats=_KERNEL_FORMATS,
     ),
     Task(
         home=Lazy("softmargin.estimators.linear_svr:LinearSVR"),
@@ -115,6 +118,7 @@ TASKS = (
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
         measures=Lazy("softmargin.estimators.evaluate:regression_measures"),
+        formats=_LINEAR_FORMATS,
     ),
     Task(
         home=Lazy("softmargin.estimators.svr:SVR"),
@@ -129,6 +133,7 @@ TASKS = (
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:kernel_predictor"),
         measures=Lazy("softmargin.estimators.evaluate:regression_measures"),
+        formats=_KERNEL_FORMATS,
     ),
     Task(
         home=Lazy("softmargin.estimators.linear_one_class_svm:LinearOneClassSVM"),
@@ -143,6 +148,7 @@ TASKS = (
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
         measures=Lazy("softmargin.estimators.evaluate:novelty_measures"),
+        formats=_LINEAR_FORMATS,
     ),
     Task(
         home=Lazy("softmargin.estimators.one_class_svm:OneClassSVM"),
@@ -157,6 +163,7 @@ TASKS = (
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:kernel_predictor"),
         measures=Lazy("softmargin.estimators.evaluate:novelty_measures"),
+        formats=_KERNEL_FORMATS,
     ),
     Task(
         home=Lazy("softmargin.estimators.rank_svm:RankSVM"),

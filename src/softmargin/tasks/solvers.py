@@ -6,24 +6,13 @@ and one line here. Nothing is imported before a solver is used.
 
 from dataclasses import dataclass
 
+from softmargin.core.kinds import BOX, PLANES, SINGLE_ROWS
 from softmargin.tasks.lazy import Lazy
-
-# What a solver asks of a problem; `problems/base.py` has the contracts.
-PLANES = "planes"
-SINGLE_ROWS = "single rows"
-BOX = "box"
-
-# What solvers that need each kind of problem do, for the sentence that refuses one in the wrong place.
-WHAT_IT_DOES = {
-    PLANES: "adds cutting planes to a linear problem",
-    SINGLE_ROWS: "visits the rows of a linear problem one at a time",
-    BOX: "solves the dual problem of a kernel machine",
-}
 
 
 @dataclass(frozen=True)
 class SolverEntry:
-    """A solver: the word that `solver=` takes, its class, what it needs of a problem, and when to use it."""
+    """A solver: the word that `solver=` takes, its class, what it needs (`core.kinds`), and when to use it."""
 
     word: str
     home: Lazy

@@ -18,7 +18,7 @@ from softmargin.estimators.stored.common import (
     unpack_outcome,
     unpack_state,
 )
-from softmargin.estimators.training_rows import Training
+from softmargin.estimators.training_rows import TrainingRows
 from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays, matrix_to_arrays, typed
 from softmargin.tasks.layouts import TRACE
 from softmargin.tasks.records import TASK_NAMED
@@ -112,7 +112,7 @@ def _pack_kernel_state(estimator: Any, values: Values, arrays: Arrays) -> None:
     if has_rows:
         training = estimator._training
         arrays |= matrix_to_arrays("training.X", as_rows(training.matrix).native())
-        arrays["training.codes"] = training.codes.astype(np.int64)
+        arrays["training.codes"] = training.y.astype(np.int64)
         arrays |= {"training.weights": training.weights, "training.ids": training.ids}
         values["next_row_id"] = training.next_id
 
@@ -140,7 +140,7 @@ def _unpack_kernel_state(estimator: Any, record: ModelRecord) -> None:
     )
     if not good:
         raise ModelFileError("the training rows contradict the model")
-    estimator._keep_training(Training(matrix, codes, weights, ids, next_id))
+    estimator._keep_training(TrainingRows(matrix, codes, weights, ids, next_id))
 
 
 KERNEL_MODEL = Part(_pack_kernel, _unpack_kernel)

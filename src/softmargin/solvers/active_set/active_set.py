@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import BOX
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Solution
 from softmargin.core.stopping import Measure
@@ -94,7 +95,7 @@ class ActiveSet:
     max_bytes: float | None = None
     slice_pivots: int = 1000
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = BoxQP
+    needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
     needs_double: ClassVar[bool] = True
 

@@ -31,7 +31,7 @@ def extend(work: Working, problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> No
     work.where = np.append(work.where, np.full(more, -1))
     work.streak = np.zeros(beta.size, dtype=np.int64)
     work.lengths = np.sqrt(np.maximum(problem.K.diag(), 0.0))
-    work.targets = float(np.abs(problem.p).max(initial=0.0))
+    work.take_targets(problem)
     work.begin(problem, beta, f)
 
 
@@ -83,6 +83,7 @@ def reorder(work: Working, problem: BoxQP, order: np.ndarray, beta: np.ndarray, 
     work.where[inner.index] = np.arange(inner.size)
     work.streak = np.zeros(order.size, dtype=np.int64)
     work.lengths = work.lengths[order]
+    work.take_targets(problem)
     work.begin(problem, beta, f)
 
 

@@ -27,7 +27,7 @@ class Working:
         self.idle, self.value, self.least, self.largest = 0, -np.inf, np.inf, np.inf
         diagonal = np.maximum(problem.K.diag(), 0.0)
         self.lengths = np.sqrt(diagonal)
-        self.targets = float(np.abs(problem.p).max(initial=0.0))
+        self.targets, self.unit = float(np.abs(problem.p).max(initial=0.0)), problem.unit
         free = np.flatnonzero(problem.is_free(beta))
         self.inner = Inner(
             free.size + min(candidates, beta.size - free.size),
@@ -51,6 +51,12 @@ class Working:
         self.priced: np.ndarray | None = None  # the rows that are not set aside; None: all
         self.streak[:] = 0
         self._take_wishes(problem)
+
+    def take_targets(self, problem: BoxQP) -> None:
+        """The targets are others now: their size, and the tolerance, which is a share of half their range."""
+        self.targets = float(np.abs(problem.p).max(initial=0.0))
+        self.goal *= problem.unit / self.unit
+        self.unit = problem.unit
 
     @property
     def is_complete(self) -> bool:

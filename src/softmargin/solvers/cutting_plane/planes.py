@@ -14,7 +14,7 @@ coefficients only, a = a_last + X'(c - c_last): rows that did not change sides a
 """
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ FIRST_CAPACITY = 64
 # differences, so that rounding errors do not pile up.
 CHANGED_SHARE = 0.5
 MAX_DIFFERENCES = 50
-COUNTED_ROWS = 2048  # at least: the share is judged from every so manieth row
+COUNTED_ROWS = 2048  # changes are counted on every (1 + n // COUNTED_ROWS)-th row
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,22 @@ class Point:
 
 
 @dataclass(frozen=True)
-class _Latest:
+class Latest:
     """The last plane in full: its coefficients c, its slope a = X'c, and how many differences led to it."""
 
     c: np.ndarray
     slope: np.ndarray
     age: int
+
+
+class PlaneParts(NamedTuple):
+    """Planes as plain arrays. The capacity is kept, so that a continued fit lays out its memory as it would have."""
+
+    vectors: np.ndarray
+    gram: np.ndarray
+    constants: np.ndarray
+    latest: Latest
+    capacity: int
 
 
 class _Store:
@@ -73,7 +83,7 @@ class _Store:
 class Planes:
     """An immutable collection of planes: `add` and `keep` return a new one. Copies share memory where they can."""
 
-    def __init__(self, store: _Store, witnesses: tuple, as_outputs: bool, latest: _Latest | None = None) -> None:
+    def __init__(self, store: _Store, witnesses: tuple, as_outputs: bool, latest: Latest | None = None) -> None:
         self._store = store
         self.witnesses = witnesses
         self.as_outputs = as_outputs
@@ -85,13 +95,35 @@ class Planes:
         width = problem.n_outputs if as_outputs else problem.n_weights
         return cls(_Store(FIRST_CAPACITY, width), (), as_outputs)
 
+    def parts(self) -> "PlaneParts":
+        """All but the witnesses, as plain arrays, for a file."""
+        count, store = len(self), self._store
+        return PlaneParts(
+            store.vectors[:count],
+            store.gram[:count, :count],
+            store.constants[:count],
+            cast(Latest, self._latest),
+            len(store.constants),
+        )
+
+    @classmethod
+    def of_parts(cls, parts: "PlaneParts", witnesses: tuple) -> "Planes":
+        """The inverse of `parts`; they must agree with each other."""
+        count, width = parts.vectors.shape
+        store = _Store(parts.capacity, width)
+        store.vectors[:count] = parts.vectors
+        store.gram[:count, :count] = parts.gram
+        store.constants[:count] = parts.constants
+        store.filled = count
+        return cls(store, witnesses, is_wide(parts.latest.c.size, parts.latest.slope.size), parts.latest)
+
     def __len__(self) -> int:
         return len(self.witnesses)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(outputs, weights) of the problem that the planes belong to; there must be a plane."""
-        latest = cast(_Latest, self._latest)
+        latest = cast(Latest, self._latest)
         return latest.c.size, latest.slope.size
 
     @property
@@ -128,7 +160,7 @@ class Planes:
         store.filled = count + 1
         return Planes(store, (*self.witnesses, pattern.witness), self.as_outputs, latest)
 
-    def _slope(self, problem: RiskProblem, c: np.ndarray) -> _Latest:
+    def _slope(self, problem: RiskProblem, c: np.ndarray) -> Latest:
         """X'c, by the difference to the last plane where that touches fewer rows."""
         last = self._latest
         if last is not None and last.age < MAX_DIFFERENCES:
@@ -137,8 +169,8 @@ class Planes:
             if n_changed <= CHANGED_SHARE * np.count_nonzero(c[some] != 0.0):
                 slope = problem.slope(c, last.c)
                 vectors.add_to(slope, last.slope, problem.workers)
-                return _Latest(c, slope, last.age + 1)
-        return _Latest(c, problem.slope(c), 0)
+                return Latest(c, slope, last.age + 1)
+        return Latest(c, problem.slope(c), 0)
 
     def keep(self, which: np.ndarray) -> "Planes":
         """Only the planes where `which` is true."""
@@ -174,7 +206,7 @@ class Planes:
 
     def last_along(self, line: Point) -> PlaneAlong:
         """The plane that was added last, along a line; there must be one."""
-        last = cast(_Latest, self._latest)
+        last = cast(Latest, self._latest)
         return PlaneAlong(last.c, float(last.c @ line.f if self.as_outputs else last.slope @ line.x))
 
     def weights(self, problem: RiskProblem, p: Point) -> np.ndarray:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from softmargin.core.kinds import PLANES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import Pattern, RiskProblem
@@ -19,8 +20,8 @@ DROP_SHARE = 0.25
 QP_SHARE = 1e-3
 # Steps in a row without progress in floating point before a solve counts as stalled.
 STALL_STEPS = 20
-# Relative progress below this is rounding.
-ROUNDING = 1e-15
+# A step has made progress if primal or dual changed by more than this share of their size: less is rounding.
+LEAST_PROGRESS = 1e-15
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def advance(
     pattern: Pattern,
 ) -> PlaneState:
     """The state after the plane of `pattern` was added."""
-    small = ROUNDING * max(abs(state.primal), abs(state.dual))
+    small = LEAST_PROGRESS * max(abs(state.primal), abs(state.dual))
     progress = dual > state.dual + small or primal < state.primal - small
     return PlaneState(
         planes=reduced.planes.add(problem, pattern),
@@ -150,7 +151,7 @@ def advance(
 class CuttingPlaneSolver:
     """The parts of `Solver` that do not depend on where the next plane goes."""
 
-    problem_type: ClassVar[type] = RiskProblem
+    needs: ClassVar[str] = PLANES
     state_type: ClassVar[type] = PlaneState
 
     def init(self, problem: RiskProblem, start: Any = None) -> PlaneState:

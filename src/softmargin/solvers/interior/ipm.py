@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import BOX
 from softmargin.core.result import DualStart, Solution
 from softmargin.core.stopping import NEGLIGIBLE, RULES, Measure
 from softmargin.linalg.pivoted_cholesky import LowRank, pivoted_cholesky
@@ -72,9 +73,9 @@ class Interior:
     mark: float = np.inf
 
     def is_of(self, problem: BoxQP) -> bool:
-        """Whether this is about a problem with the same bounds."""
+        """Whether this is about a problem with the same bounds and the same sum."""
         smooth = _smooth(problem)
-        return all(map(np.array_equal, (self.qp.p, self.qp.lo, self.qp.hi), smooth))
+        return self.qp.total == problem.total and all(map(np.array_equal, (self.qp.p, self.qp.lo, self.qp.hi), smooth))
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class IPM:
 
     max_rank: int = _MAX_RANK
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = BoxQP
+    needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:

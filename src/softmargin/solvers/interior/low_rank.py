@@ -155,7 +155,13 @@ class _Units:
 
 
 def _units(qp: LowRankQP) -> _Units:
-    return _Units(qp.unit, float(np.abs(qp.p).max(initial=0.0)) or 1.0)
+    """Outputs have the size of p. Where p is zero they have that of sums of n variables with different signs, whose
+    sizes sum to the total: without this, weights of 1e9 for one class would be another problem than weights of 1.
+    """
+    size = float(np.abs(qp.p).max(initial=0.0))
+    if size == 0.0 and qp.total:
+        size = qp.unit * abs(qp.total) / float(np.sqrt(qp.p.size))
+    return _Units(qp.unit, size or 1.0)
 
 
 def middle(qp: LowRankQP) -> Point:

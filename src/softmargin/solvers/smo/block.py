@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import BOX
 from softmargin.core.result import Solution
 from softmargin.core.stopping import Measure
 from softmargin.problems.box_qp import BoxQP
@@ -27,7 +28,8 @@ _INNER_STEPS = 20_000  # pair steps in a block, which take about 50 ms: between 
 # steps times variables, but for _EXACT_STEPS steps at most.
 _EXACT, _EXACT_WORK, _EXACT_STEPS = 1e-12, 1 << 22, 100_000
 # Regression needs many more steps to that end, so it stops earlier. Where that does not suffice a second round follows.
-_NEARLY_EXACT = 1e-4
+# With at most _FEW_ROWS the steps cost less than what surrounds them, and the result depends on no order of the rows.
+_NEARLY_EXACT, _FEW_ROWS = 1e-4, 100
 # A kernel matrix whose diagonal is below this is scaled up for its block, so that _TINY of `_block.py` is small beside
 # it.
 _SMALL_VALUES = 1e-3
@@ -43,7 +45,7 @@ class BlockSMO:
     size: int = 1024
     accuracy: float = 0.1
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = BoxQP
+    needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:
@@ -135,7 +137,7 @@ def _at_once(problem: BoxQP, state: DualState) -> DualState:
 
     n, matrix = problem.p.size, problem.K.everything()
     unit = _unit(matrix)
-    accuracy = _EXACT if problem.kinks is None else _NEARLY_EXACT
+    accuracy = _EXACT if problem.kinks is None or n <= _FEW_ROWS else _NEARLY_EXACT
     max_steps = max(min(_EXACT_STEPS, _EXACT_WORK // n), 10 * n)
     beta, f = np.empty((2, n))
     steps, violation, gain, moved, magnitude = _block.solve_all(

@@ -35,6 +35,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import BOX
 from softmargin.core.result import Solution
 from softmargin.core.stopping import RULES as STOP_RULES
 from softmargin.core.stopping import Measure
@@ -122,7 +123,7 @@ class SMO:
     slice_steps: int = 4096
     tol: float = 0.0
     stopping: str = "relative_gap"
-    problem_type: ClassVar[type] = BoxQP
+    needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import SINGLE_ROWS
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import RowProblem
@@ -82,7 +83,7 @@ class SubgradientState:
 class SubgradientSolver(ABC):
     """The parts of `Solver` that Pegasos and SGD share."""
 
-    problem_type: ClassVar[type] = RowProblem
+    needs: ClassVar[str] = SINGLE_ROWS
     state_type: ClassVar[type] = SubgradientState
     seed: int | None = None
     stopping: str = "relative_gap"

@@ -1,0 +1,19 @@
+"""What a solver may ask of a problem: three kinds, each with a contract in `problems/`.
+
+A solver says which kind it needs (`needs`), a problem which kinds it can be (`serves`).
+"""
+
+PLANES = "planes"  # problems.base.RiskProblem: cutting planes (OCAS, CPA)
+SINGLE_ROWS = "single rows"  # problems.base.RowProblem: rows one at a time (SGD, Pegasos)
+BOX = "box"  # problems.box_qp.BoxQP: the dual of a kernel machine (SMO, blocks, active set, interior points)
+
+WHAT_IT_DOES = {
+    PLANES: "adds cutting planes to a linear problem",
+    SINGLE_ROWS: "visits the rows of a linear problem one at a time",
+    BOX: "solves the dual problem of a kernel machine",
+}
+SUCH_AS = {
+    PLANES: "OCAS or CPA",
+    SINGLE_ROWS: "SGD or Pegasos",
+    BOX: "BlockSMO, SMO, ActiveSet or IPM",
+}
