@@ -159,7 +159,8 @@ class IncrementalProblem:
                 "max_bytes of softmargin.ActiveSet, or lower C or gamma."
             )
         saved = changing_rows.Saved(self.work)
-        for k in self.beta.nonzero()[0].tolist():
+        changes = (self.beta != 0.0) | self._sets_intercept(self.problem(C))
+        for k in changes.nonzero()[0].tolist():
             workers.check()
             others = self.target.without_weight(np.array([k]))
             if (answer := others.answer()) is not None:
@@ -169,6 +170,14 @@ class IncrementalProblem:
             saved.restore()
         saved.close()
         return out
+
+    def _sets_intercept(self, problem: BoxQP) -> np.ndarray:
+        """Which rows are at an end of the interval whose middle the intercept is, where no variable is free."""
+        rise, fall = problem.wishes(self.beta, self.f)
+        rise = np.where(self.beta < problem.hi, rise, -np.inf)
+        fall = np.where(self.beta > problem.lo, fall, np.inf)
+        highest, lowest = rise.max(), fall.min()
+        return ((rise == highest) | (fall == lowest)) & bool(highest < lowest)
 
     def _without(self, k: int, active: ActiveSet, problem: BoxQP) -> float:
         assert self.work is not None
@@ -199,6 +208,7 @@ class IncrementalFit:
         self.unsolved: list[IncrementalProblem] = []
         rows = as_rows(training.matrix, self.workers)
         parts = targets(training.y, training.weights)
+        validation.finite_scale(setting.C, [target.weights for target in parts])
         self._rows = GrowingRows(rows)
         used = _rows_of(parts)
         self._ids = training.ids[used]  # of the rows of the matrix, which leaves out those without weight

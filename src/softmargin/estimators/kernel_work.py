@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
@@ -156,14 +157,14 @@ class KernelSetting:
         return bool(eigenvalues[0] >= -precision * max(abs(float(eigenvalues[-1])), abs(float(eigenvalues[0]))))
 
 
-def _by_class(pairs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+def _by_class(pairs: Sequence[Any]) -> tuple[np.ndarray, list[int]]:
     """All rows sorted by class, and where each class begins."""
     n_classes = pairs[-1].second + 1
     parts: list[np.ndarray] = [np.empty(0, np.int64)] * n_classes
     for pair in pairs:
         n_first = int(np.count_nonzero(pair.signed_weights > 0))
         parts[pair.first], parts[pair.second] = pair.index[:n_first], pair.index[n_first:]
-    return np.concatenate(parts), np.concatenate([[0], np.cumsum([part.size for part in parts])])
+    return np.concatenate(parts), [0, *accumulate(part.size for part in parts)]
 
 
 def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) -> Callable[[RowStore], Solver]:

@@ -37,8 +37,8 @@ class SaveMixin:
             An old file is replaced at the last moment.
         include_training_state : bool, default=False
             Also save what `warm_start=True` continues from. It is there when the fit stopped early or had
-            ``warm_start=True``, and holds the cutting planes or the dual variables: it can be large. Of an `SVC` that
-            keeps its training rows, for `partial_fit` and `forget`, these are saved, too.
+            ``warm_start=True``, and holds the cutting planes or the dual variables: it can be large. Of an `SVC` or
+            `SVR` that keeps its training rows, for `partial_fit` and `forget`, these are saved, too.
         format : {"softmargin", "liblinear", "libsvm"}, default="softmargin"
             "softmargin" keeps everything, bit for bit: parameters, weights, certificates, dual vector, trace. Metadata
             requests and callbacks are not saved. "liblinear" (for `LinearSVC`, `LinearSVR` and `LinearOneClassSVM`) and

@@ -172,10 +172,14 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's SVR
     def _checked(self, X: Any, y: Any, *, copy: bool = False, **options: Any) -> tuple[Any, np.ndarray]:
         X, y = self._validated(X, y=y, y_numeric=True, copy=copy, **options)
         y = validation.regression_targets(y, float(self.epsilon))
-        return X, y.copy() if copy else y
+        return X, y.copy() if copy else y  # scikit-learn copies X only
+
+    def _told_apart_by(self, y: np.ndarray) -> np.ndarray:
+        return y
 
     def _target(self, y: np.ndarray, index: np.ndarray, weights: np.ndarray) -> Numbers:
-        return Numbers(index, y[index], weights, float(self.epsilon))
+        epsilon = float(self.epsilon)
+        return Numbers(index, validation.regression_targets(y[index], epsilon), weights, epsilon)
 
     def _loss_parameters(self) -> tuple:
         return (float(self.epsilon),)

@@ -42,6 +42,7 @@ FINITE = {
     "class_weight_",
     "training.X",
     "training.X.data",
+    "training.y",
 }
 
 # The types of safetensors.

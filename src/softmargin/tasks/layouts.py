@@ -129,8 +129,11 @@ EXPANSION_TRAINING = {
     **TRACE,
 }
 KERNEL_TRAINING = {**EXPANSION_TRAINING, "class_weight_": "F64 classes"}
-# What `partial_fit`, `forget` and `leave_one_out` of a kernel model go on from: its training rows.
-TRAINING_ROWS = {"training.codes": "I64 rows", "training.weights": "F64 rows", "training.ids": "I64 rows"}
+# What `partial_fit`, `forget` and `leave_one_out` of a kernel model go on from: its training rows, each with the
+# position of its class, or with its number.
+_ROWS = {"training.weights": "F64 rows", "training.ids": "I64 rows"}
+ROWS_OF_CLASSES = {"training.codes": "I64 rows", **_ROWS}
+ROWS_WITH_NUMBERS = {"training.y": "F64 rows", **_ROWS}
 DENSE_TRAINING = {"training.X": "number rows features"}
 SPARSE_TRAINING = {
     "training.X.data": "number training_entries",
@@ -145,7 +148,7 @@ KERNEL_CLASSIFIER = Layout(
         DENSE_VECTORS,
         SPARSE_VECTORS,
         KERNEL_TRAINING,
-        TRAINING_ROWS,
+        ROWS_OF_CLASSES,
         DENSE_TRAINING,
         SPARSE_TRAINING,
     ),
@@ -153,6 +156,20 @@ KERNEL_CLASSIFIER = Layout(
     rule=one_against_one,
 )
 KERNEL_SCORE = Layout(
+    arrays=EXPANSION,
+    groups=(
+        FEATURE_NAMES,
+        DENSE_VECTORS,
+        SPARSE_VECTORS,
+        EXPANSION_TRAINING,
+        ROWS_WITH_NUMBERS,
+        DENSE_TRAINING,
+        SPARSE_TRAINING,
+    ),
+    values=_KERNEL_VALUES,
+    rule=one_expansion,
+)
+KERNEL_NOVELTY = Layout(
     arrays=EXPANSION,
     groups=(FEATURE_NAMES, DENSE_VECTORS, SPARSE_VECTORS, EXPANSION_TRAINING),
     values=_KERNEL_VALUES,

@@ -11,6 +11,7 @@ from typing import Any
 from softmargin.core.kinds import BOX, PLANES, SINGLE_ROWS
 from softmargin.tasks.layouts import (
     KERNEL_CLASSIFIER,
+    KERNEL_NOVELTY,
     KERNEL_SCORE,
     LINEAR_CLASSIFIER,
     LINEAR_NOVELTY,
@@ -130,7 +131,7 @@ TASKS = (
         layout=KERNEL_SCORE,
         states=("DualState",),
         parts=(Lazy(f"{_STORED}.kernel:KERNEL_MODEL"), Lazy(f"{_STORED}.kernel:KERNEL_FIT")),
-        state=Lazy(f"{_STORED}.linear:STATE"),
+        state=Lazy(f"{_STORED}.kernel:KERNEL_STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:kernel_predictor"),
         measures=Lazy("softmargin.estimators.evaluate:regression_measures"),
         formats=_KERNEL_FORMATS,
@@ -157,7 +158,7 @@ TASKS = (
         target="nothing",
         needs=(BOX,),
         options=("nu", *_KERNEL),
-        layout=KERNEL_SCORE,
+        layout=KERNEL_NOVELTY,
         states=("DualState",),
         parts=(Lazy(f"{_STORED}.kernel:KERNEL_MODEL"), Lazy(f"{_STORED}.kernel:KERNEL_FIT")),
         state=Lazy(f"{_STORED}.linear:STATE"),

@@ -19,6 +19,7 @@ from softmargin.estimators.stored.common import (
     unpack_state,
 )
 from softmargin.estimators.training_rows import TrainingRows
+from softmargin.estimators.validation import regression_targets
 from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays, matrix_to_arrays, typed
 from softmargin.tasks.layouts import TRACE
 from softmargin.tasks.records import TASK_NAMED
@@ -111,36 +112,48 @@ def _pack_kernel_state(estimator: Any, values: Values, arrays: Arrays) -> None:
         pack_state(estimator, values, arrays)
     if has_rows:
         training = estimator._training
+        has_classes = TASK_NAMED[type(estimator).__name__].target == "classes"
         arrays |= matrix_to_arrays("training.X", as_rows(training.matrix).native())
-        arrays["training.codes"] = training.y.astype(np.int64)
         arrays |= {"training.weights": training.weights, "training.ids": training.ids}
+        arrays["training.codes" if has_classes else "training.y"] = training.y.astype(
+            np.int64 if has_classes else float
+        )
         values["next_row_id"] = training.next_id
 
 
 def _unpack_kernel_state(estimator: Any, record: ModelRecord) -> None:
-    """Pairs of classes have rows of their own number."""
+    """Problems have rows of their own number, and so the lengths in their states are their own."""
     unpack_state(estimator, record)
     arrays = {name: array for name, array in record.arrays.items() if name.startswith("training.")}
     if not arrays:
         return
+    has_classes = TASK_NAMED[record.kind].target == "classes"
     matrix = matrix_from_arrays("training.X", arrays, estimator.n_features_in_)
-    if matrix is None or "training.codes" not in arrays or not hasattr(estimator, "status_"):
+    y = arrays.get("training.codes" if has_classes else "training.y")
+    if matrix is None or y is None or not hasattr(estimator, "status_"):
         raise ModelFileError("the training rows are not complete")
-    codes, weights, ids = (arrays[f"training.{name}"] for name in ("codes", "weights", "ids"))
+    weights, ids = arrays["training.weights"], arrays["training.ids"]
     next_id = typed(record.values.get("next_row_id"), int, "next_row_id")
     good = (
         matrix.shape == estimator.shape_fit_
-        and codes.size == matrix.shape[0]
-        and 0 <= codes.min(initial=0) <= codes.max(initial=0) < len(estimator.classes_)
-        and bool(np.isfinite(weights).all() and (weights >= 0.0).all())
+        and y.size == matrix.shape[0]
+        and bool(np.isfinite(weights).all() and (weights >= 0.0).all() and weights.any())
         and bool((np.diff(ids, prepend=-1, append=next_id) > 0).all())
-        and np.array_equal(
-            codes[estimator.support_], np.repeat(np.arange(len(estimator.classes_)), estimator.n_support_)
-        )
+        and (not has_classes or _are_codes(estimator, y))
     )
     if not good:
         raise ModelFileError("the training rows contradict the model")
-    estimator._keep_training(TrainingRows(matrix, codes, weights, ids, next_id))
+    if not has_classes:
+        y = regression_targets(y, 0.0)
+    estimator._keep_training(TrainingRows(matrix, y, weights, ids, next_id))
+
+
+def _are_codes(estimator: Any, codes: np.ndarray) -> bool:
+    """Whether these are positions of classes, and those of the support vectors what the model says."""
+    n_classes = len(estimator.classes_)
+    return bool(0 <= codes.min(initial=0) <= codes.max(initial=0) < n_classes) and np.array_equal(
+        codes[estimator.support_], np.repeat(np.arange(n_classes), estimator.n_support_)
+    )
 
 
 KERNEL_MODEL = Part(_pack_kernel, _unpack_kernel)

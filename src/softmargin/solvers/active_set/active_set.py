@@ -199,7 +199,7 @@ class ActiveSet:
         """Major iterations for a slice of work: whether nothing is left to do, or can be done, and their number."""
         inner, noise = work.inner, work.noise()
         check = problem.workers.check
-        is_stuck, majors = False, 0
+        is_stuck, has_ended, majors = False, False, 0
         if work.is_new:
             work.factorise(problem, _FLAT * max(work.goal, noise))
         end = inner.work + max(_SLICE_WORK, _SLICE_SHARE * inner.factor.order * work.beta.size)
@@ -209,9 +209,13 @@ class ActiveSet:
             majors += 1
             wanted = work.price(problem, goal)
             if work.largest <= goal and inner.spread() <= goal and not inner.dependents:
-                if work.is_complete:
+                if not work.is_complete:
+                    work.complete(problem)
+                elif not has_ended and inner.end_segment(float(np.abs(work.beta).sum())):
+                    has_ended = True
+                    work.advance(problem)
+                else:
                     return True, work.goal < _BELOW_ROUNDING * noise, majors
-                work.complete(problem)
                 continue
             work.renew(problem, wanted)
             entered, spread = inner.entered, inner.spread()

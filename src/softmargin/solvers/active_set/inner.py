@@ -34,6 +34,8 @@ INDEFINITE = 1e-7
 PATIENCE = 20
 # Newton steps in a row that flatten the wishes of F; a step that does less than this share asks for a new factor.
 LEVELS, LEVEL_SHARE = 4, 0.1
+# What a sum of variables may be off by, as a share of their sizes.
+_SUM_ROUNDING = 4.0 * EPS
 # A product gathers the rows it needs if they are less than this share.
 SPARSE_SHARE = 0.4
 # Vectors that are kept of the variables: from `beta` to `other`.
@@ -351,6 +353,26 @@ class Inner:
         """Give up all places from this one on; none of them is free."""
         self._index[size : self.size] = -1
         self.size = size
+
+    def end_segment(self, sizes: float) -> bool:
+        """Put the only free variable at an end of its segment if it is there but for rounding; whether it was.
+
+        All others are at their bounds, and so its value follows from the sum; `sizes` is the sum of all absolute
+        values. Left where it is, it alone would say what the intercept is: an end of the interval that the others
+        leave, instead of its middle.
+        """
+        if not self.has_kinks or self.factor.order != 1:
+            return False
+        k = int(self.factor.members[0])
+        lo, hi = float(self.lo[k]), float(self.hi[k])
+        value = self.total - (float(self.beta.sum()) - float(self.beta[k]))
+        if min(value - lo, hi - value) > _SUM_ROUNDING * (hi - lo + sizes):
+            return False
+        change = self.beta.copy()
+        self._drop(0, hi - value < value - lo)
+        change -= self.beta
+        self._advance(change)
+        return True
 
     def _first_bound(self, F: np.ndarray, v: np.ndarray) -> tuple[float, int]:
         """The step at which a member of F first meets its bound, and its position; of several the fastest, or the one
