@@ -27,7 +27,7 @@ from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
 from softmargin.kernels.functions import Custom, Kernel
 from softmargin.kernels.matrix import DirectRows, KernelRows, largest_exponent
 from softmargin.kernels.precomputed import PrecomputedRows
-from softmargin.kernels.segments import PairRows, Segments, SmallSegments
+from softmargin.kernels.segments import PairMatrix, PairRows, Segments, SmallSegments
 from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.solvers.active_set.active_set import ActiveSet
@@ -112,11 +112,10 @@ class KernelSetting:
         order, bounds = _by_class(targets)
         share = 1.0 if self.cache_bytes is None else 0.5  # of a given budget: for the segments, and for the pair
         shared = share * self.cache(order.size, itemsize)
-        segments: Segments | SmallSegments
         if shared >= itemsize * order.size**2 and order.size <= _SMALL_WHOLE:
-            segments = SmallSegments(rows.take(order), self.kernel, dtype, bounds, workers)
-        else:
-            segments = Segments(rows.take(order), self.kernel, dtype, bounds, shared, workers)
+            whole = SmallSegments(rows.take(order), self.kernel, dtype, bounds, workers)
+            return lambda pair: PairMatrix(whole, pair.first, pair.second, workers)
+        segments = Segments(rows.take(order), self.kernel, dtype, bounds, shared, workers)
 
         def put_together(pair: Pair) -> RowStore:
             source = PairRows(segments, pair.first, pair.second)

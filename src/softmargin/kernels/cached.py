@@ -41,10 +41,17 @@ class RowStore:
     `hits` and `misses` count the rows that were there when they were needed, and that were not.
     """
 
-    def __init__(self, source: KernelRows, slab: np.ndarray, max_bytes: float, workers: Workers | None) -> None:
+    def __init__(
+        self,
+        source: KernelRows,
+        slab: np.ndarray,
+        max_bytes: float,
+        workers: Workers | None,
+        lru: LRU | None = None,
+    ) -> None:
         self.source, self.slab, self.max_bytes = source, slab, max_bytes
         self.workers = workers or Workers(1)
-        self.lru = LRU(source.n, len(slab))
+        self.lru = lru or LRU(source.n, len(slab))
         self.hits = self.misses = 0
         self._evaluations_before = source.n_evaluations
 
@@ -267,5 +274,4 @@ class WholeMatrix(RowStore):
     """A matrix that is there already, an array or a memory map, used in place."""
 
     def __init__(self, matrix: np.ndarray, max_bytes: float, workers: Workers | None = None) -> None:
-        super().__init__(PrecomputedRows(matrix), matrix, max_bytes, workers)
-        self.lru.place(np.arange(self.n))
+        super().__init__(PrecomputedRows(matrix), matrix, max_bytes, workers, LRU.full(len(matrix)))

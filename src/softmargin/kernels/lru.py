@@ -18,6 +18,14 @@ class LRU:
         self.stamp = np.full(capacity, -1, dtype=np.int64)
         self.clock = np.zeros(1, dtype=np.int64)  # an array, so that compiled loops can advance it
 
+    @classmethod
+    def full(cls, n: int) -> "LRU":
+        """All rows are there, each in the slot of its own number."""
+        lru = object.__new__(cls)
+        lru.slot_of, lru.owner = np.arange(n), np.arange(n)
+        lru.stamp, lru.clock = np.zeros(n, dtype=np.int64), np.ones(1, dtype=np.int64)
+        return lru
+
     @property
     def capacity(self) -> int:
         return self.owner.size

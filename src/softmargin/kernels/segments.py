@@ -14,6 +14,7 @@ import numpy as np
 
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Rows
+from softmargin.kernels.cached import RowStore
 from softmargin.kernels.errors import EntryErrors
 from softmargin.kernels.functions import Kernel
 from softmargin.kernels.lru import LRU
@@ -70,6 +71,11 @@ class SmallSegments:
 
         _tiles.move(self._matrix, index, self.bounds[c], self.bounds[c + 1], out, slots, at)
 
+    def part(self, first: int, second: int) -> np.ndarray:
+        """The matrix of two classes, a copy."""
+        rows = [slice(self.bounds[c], self.bounds[c + 1]) for c in (first, second)]
+        return np.concatenate([np.concatenate([self._matrix[one, other] for other in rows], axis=1) for one in rows])
+
 
 class PairRows:
     """The kernel matrix of two classes, put together from segments; the rows of the first class come first."""
@@ -119,3 +125,16 @@ class PairRows:
 
     def narrow(self, index: np.ndarray) -> DirectRows:
         return self._segments.whole.narrow(self._index[index])
+
+
+class PairMatrix(RowStore):
+    """All rows of the matrix of two classes at once, and in order."""
+
+    def __init__(self, segments: SmallSegments, first: int, second: int, workers: Workers) -> None:
+        source = PairRows(segments, first, second)
+        before, matrix = source.n_evaluations, segments.part(first, second)
+        super().__init__(source, matrix, matrix.nbytes, workers, LRU.full(source.n))
+        self.misses, self._evaluations_before = source.n, before
+
+    def everything(self) -> np.ndarray:
+        return self.slab
