@@ -11,12 +11,6 @@ from sklearn.datasets import load_iris
 import softmargin
 
 
-def program(*arguments, **options):
-    """The installed program in a process of its own."""
-    command = [sys.executable, "-c", "from softmargin.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
-
-
 def test_from_a_file_to_a_model_and_back(run, cancer, tmp_path):
     model, out = tmp_path / "cancer.model", tmp_path / "out.txt"
     trained = json.loads(run("train", cancer, model, "-C", "0.5", "--tol", "1e-4", "--jobs", 1, "--json").stdout)
@@ -172,9 +166,9 @@ def test_a_liblinear_model_is_judged_at_the_c_that_is_given(run, cancer, tmp_pat
     assert "leave -C out" in run("certify", model, cancer, "-C", "0.1", code=1).stderr
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(cancer, tmp_path):
+def test_a_reader_that_has_seen_enough_is_no_error(run, cancer, tmp_path):
     model = tmp_path / "m"
-    assert program("train", cancer, model).returncode == 0
+    run("train", cancer, model)
     code = "from softmargin.cli.main import main; main()"
     child = subprocess.Popen(
         [sys.executable, "-c", code, "info", str(model)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -185,7 +179,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(cancer, tmp_path):
     child.stderr.close()
 
 
-def test_help_predict_and_info_import_little(cancer, tmp_path):
+def test_help_predict_and_info_import_little(run, cancer, tmp_path):
     run_it = (
         "import sys\nfrom softmargin.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
@@ -198,12 +192,12 @@ def test_help_predict_and_info_import_little(cancer, tmp_path):
         return done.stdout.splitlines()[-1]
 
     model = tmp_path / "m"
-    assert program("train", cancer, model).returncode == 0
+    run("train", cancer, model)
     assert imported("--help") == "[]"
     assert imported("info", model) in ("['scipy', 'numpy']", "['numpy']")
     (tmp_path / "few.svm").write_text("".join(cancer.read_text().splitlines(keepends=True)[:99]))
     assert imported("predict", model, tmp_path / "few.svm", tmp_path / "out") == "['scipy', 'numpy']"
-    assert program("train", tmp_path / "few.svm", model, "--kernel", "rbf").returncode == 0
+    run("train", tmp_path / "few.svm", model, "--kernel", "rbf")
     assert imported("train", "--help") == "[]"
     assert imported("info", model) in ("['scipy', 'numpy']", "['numpy']")
     assert imported("predict", model, tmp_path / "few.svm", tmp_path / "out") == "['numba', 'scipy', 'numpy']"

@@ -6,7 +6,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import pytest
 
 TINY_FIT = """
 import numpy as np
@@ -27,18 +26,18 @@ def python(code, **environment):
     )
 
 
-@pytest.mark.parametrize("storage", ["X", "np.asfortranarray(X)", "sp.csr_array(X)"])
-def test_everything_runs_as_plain_python(storage):
+def test_everything_runs_as_plain_python():
     """The compiled files without compilation: how coverage and debugging work."""
     code = (
         TINY_FIT
-        + f"""
+        + """
 import scipy.sparse as sp
-for solver in ("ocas", "cpa"):
-    for kwargs in ({{}}, {{"fit_intercept": False}}, {{"intercept": "penalised"}}):
-        model = LinearSVC(solver=solver, tol=1e-4, **kwargs).fit({storage}, y)
-        assert model.certificate_.relative_gap <= 1e-4
-        assert certify(model, {storage}, y).relative_gap <= 1e-4
+for Z in (X, np.asfortranarray(X), sp.csr_array(X)):
+    for solver in ("ocas", "cpa"):
+        for kwargs in ({}, {"fit_intercept": False}, {"intercept": "penalised"}):
+            model = LinearSVC(solver=solver, tol=1e-4, **kwargs).fit(Z, y)
+            assert model.certificate_.relative_gap <= 1e-4
+            assert certify(model, Z, y).relative_gap <= 1e-4
 wide = rng.standard_normal((8, 30))
 assert LinearSVC().fit(wide, y[:8]).certificate_.relative_gap <= 1e-3
 """
@@ -70,55 +69,61 @@ from softmargin.core.jit import compiled
 def product(x):
     return {factor} * x
 """
+# No index of the module `index` can be written, and no machine code of the module `code`.
 FULL_DISK = """
-import builtins, errno
+import builtins, errno, os
 plain = open
 def full(name, mode="r", *rest, **more):
-    if "w" in mode and ".{ending}.tmp" in str(name):
+    module = os.path.basename(str(name)).split(".")[0]
+    if "w" in mode and {"index": ".nbi.tmp", "code": ".nbc.tmp"}.get(module, "none") in str(name):
         raise OSError(errno.ENOSPC, "No space left on device")
     return plain(name, mode, *rest, **more)
 builtins.open = full
 """
 
 
-def cache_hits(folder, factor=2, before=""):
-    """Compile a function for two types in a new process; how many of them the cache in `folder` had."""
-    source, text = folder / "source.py", SOURCE.format(factor=factor)
-    if not source.exists() or source.read_text() != text:  # older versions of Numba go by the time it was written
-        source.write_text(text)
-    code = f"""
-import sys
-sys.dont_write_bytecode = True
-sys.path.insert(0, {str(folder)!r})
-from source import product
+def cache_hits(folder, modules, factor=2, before=""):
+    """Compile a function of each module for two types in a new process; how many of them the cache in `folder` had."""
+    code = "import sys\nsys.dont_write_bytecode = True\n" + f"sys.path.insert(0, {str(folder)!r})\n"
+    for module in modules:
+        source, text = folder / f"{module}.py", SOURCE.format(factor=factor)
+        if not source.exists() or source.read_text() != text:  # older versions of Numba go by the time it was written
+            source.write_text(text)
+        code += f"""
+from {module} import product
 assert (product(4), product(2.5)) == ({4 * factor}, {2.5 * factor}), (product(4), product(2.5))
 print(sum(product.stats.cache_hits.values()))
 """
     done = python(before + code, NUMBA_CACHE_DIR=str(folder / "cache"))
     assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return [int(line) for line in done.stdout.split()]
 
 
 def test_a_damaged_file_in_the_cache_folder_is_not_an_error(tmp_path):
-    """Cut short, empty, one bit turned: the function is compiled again, and the next process finds it again."""
-    assert (cache_hits(tmp_path), cache_hits(tmp_path)) == (0, 2)
-    for ending, damage in (
-        ("nbi", lambda raw: raw[: len(raw) // 2]),
-        ("nbc", lambda raw: b""),
-        ("nbc", lambda raw: raw[:2000] + bytes([raw[2000] ^ 1]) + raw[2001:]),
-    ):
-        for path in (tmp_path / "cache").rglob(f"*.{ending}"):
+    """The function is compiled again, and the next process finds it again."""
+    damages = {
+        "cut_short": ("nbi", lambda raw: raw[: len(raw) // 2]),
+        "empty": ("nbc", lambda raw: b""),
+        "one_bit": ("nbc", lambda raw: raw[:2000] + bytes([raw[2000] ^ 1]) + raw[2001:]),
+    }
+    assert cache_hits(tmp_path, damages) == [0, 0, 0]
+    assert cache_hits(tmp_path, damages) == [2, 2, 2]
+    for module, (ending, damage) in damages.items():
+        paths = list((tmp_path / "cache").rglob(f"{module}.*.{ending}"))
+        assert len(paths) == {"nbi": 1, "nbc": 2}[ending]
+        for path in paths:
             path.write_bytes(damage(path.read_bytes()))
-        assert (cache_hits(tmp_path), cache_hits(tmp_path)) == (0, 2)
+    assert cache_hits(tmp_path, damages) == [0, 0, 0]
+    assert cache_hits(tmp_path, damages) == [2, 2, 2]
 
 
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
-def test_a_full_disk_is_not_an_error_and_leaves_no_wrong_code(tmp_path, ending):
+def test_a_full_disk_is_not_an_error_and_leaves_no_wrong_code(tmp_path):
     """The disk is full when the code of a changed source is to be saved: the old code is not found under its name."""
-    assert cache_hits(tmp_path, factor=2) == 0
-    assert cache_hits(tmp_path, factor=33, before=FULL_DISK.format(ending=ending)) == 0
-    assert cache_hits(tmp_path, factor=33) == 0
-    assert cache_hits(tmp_path, factor=33) == 2
+    modules = ["index", "code"]
+    assert cache_hits(tmp_path, modules, factor=2) == [0, 0]
+    assert cache_hits(tmp_path, modules, factor=33, before=FULL_DISK) == [0, 0]
+    assert cache_hits(tmp_path, modules, factor=33) == [0, 0]
+    assert cache_hits(tmp_path, modules, factor=33) == [2, 2]
 
 
 def test_compilation_is_outside_the_time_limit(tmp_path):

@@ -1,13 +1,11 @@
 """Fitted thresholds against all that there are."""
 
-import os
-import subprocess
-import sys
 from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
 
+from plain_python import printed_plain_and_compiled
 from softmargin.linalg.thresholds import COSTS, assign_ranks, fit_thresholds
 
 RNG = np.random.default_rng(11)
@@ -101,10 +99,5 @@ def test_the_same_without_the_compiler():
         "print(*(fit_thresholds(r.integers(0, 9, 30), r.integers(0, 4, 30), r.random(30), 4, c) for c in "
         "('absolute', 'zero_one')))"
     )
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **extra}
-        ).stdout
-        for extra in ({}, {"NUMBA_DISABLE_JIT": "1"})
-    ]
-    assert outputs[0] == outputs[1] != ""
+    plain, compiled = printed_plain_and_compiled(code)
+    assert plain == compiled != ""

@@ -1,15 +1,13 @@
 """The threshold risks against their definition, a linear programme, and the hinge with a free intercept."""
 
 import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from plain_python import numbers_plain_and_compiled
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
@@ -300,18 +298,7 @@ for margins in MARGINS:
     print(*[float(x).hex() for x in (*result.solution.w, *result.solution.b, result.certificate.dual)])
 """
 
-    def lines(**environment):
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return np.array([[float.fromhex(x) for x in line.split()] for line in done.stdout.splitlines()])
-
-    plain, compiled = lines(NUMBA_DISABLE_JIT="1"), lines()
+    plain, compiled = numbers_plain_and_compiled(code)
     assert plain.shape == (2, 6)
     np.testing.assert_allclose(plain, compiled, rtol=1e-5)
 

@@ -2,10 +2,7 @@
 
 import importlib.util
 import itertools
-import os
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 from sklearn.svm import SVC
 
+from plain_python import numbers_plain_and_compiled
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import DualStart
 from softmargin.core.status import Status
@@ -524,18 +522,7 @@ for rule in RULES:
     print(*[float(x).hex() for x in (*state.beta, measure.primal, measure.dual)])
 """
 
-    def lines(**environment):
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return np.array([[float.fromhex(x) for x in line.split()] for line in done.stdout.splitlines()])
-
-    plain, compiled = lines(NUMBA_DISABLE_JIT="1"), lines()
+    plain, compiled = numbers_plain_and_compiled(code)
     assert plain.shape == (len(RULES), 27)
     unique = [rule != "maximum_gain" for rule in RULES]  # where that gets stuck depends on rounding
     np.testing.assert_allclose(plain[unique], compiled[unique], rtol=1e-6)

@@ -1,9 +1,6 @@
 """Pegasos and SGD against ten lines of NumPy on the same draws, their bounds, and how they end."""
 
-import os
 import pickle
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 
@@ -12,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
+from plain_python import numbers_plain_and_compiled
 from softmargin import OCAS, SGD, ConvergenceWarning, LinearSVC, Pegasos, SoftmarginError, Status
 from softmargin.core.errors import Abandoned
 from softmargin.core.result import WeightStart
@@ -406,18 +404,7 @@ for form in (X, np.asfortranarray(X), sp.csr_matrix(X)):
         print(*[float(x).hex() for x in (*state.w, state.primal, state.dual)])
 """
 
-    def lines(**environment):
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return np.array([[float.fromhex(x) for x in line.split()] for line in done.stdout.splitlines()])
-
-    plain, compiled = lines(NUMBA_DISABLE_JIT="1"), lines()
+    plain, compiled = numbers_plain_and_compiled(code)
     assert plain.shape == (9, 6)
     assert_same(plain, compiled)
 
