@@ -4,6 +4,9 @@
     dual   = sum_i alpha_i - 1/2 |sum_i alpha_i y_i x_i|^2
              0 <= alpha_i <= C, and sum_i alpha_i y_i = 0 where b is free
 
+Regression: the loss is C sum_i max(0, |y_i - w.x_i - b| - epsilon). Kernel machines have judges of their own:
+`kernel_objective.py` and, for every kind of target, `family_objective.py`.
+
 It shares no code with softmargin and trusts nothing but the candidate: alpha is clipped to its box, and with
 a free intercept the heavier class is scaled down.
 """
@@ -51,6 +54,15 @@ def score(
         loss += float(np.maximum(0.0, 1.0 - y[where] * (block @ w + b)).sum())
     primal = 0.5 * float(w @ w) + C * loss
     return Score(primal) if alpha is None else Score(primal, _dual(X, y, C, b, alpha, free_intercept))
+
+
+def regression_primal(X: Any, y: np.ndarray, C: float, epsilon: float, w: np.ndarray, b: float = 0.0) -> float:
+    """The primal value of a linear model of numbers."""
+    w = np.asarray(w, dtype=np.float64).ravel()
+    loss = 0.0
+    for where, block in _float64_blocks(X):
+        loss += float(np.maximum(0.0, np.abs(y[where] - block @ w - b) - epsilon).sum())
+    return 0.5 * float(w @ w) + C * loss
 
 
 def _dual(X: Any, y: np.ndarray, C: float, b: float, alpha: Any, free_intercept: bool) -> float:

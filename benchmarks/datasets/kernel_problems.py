@@ -7,6 +7,7 @@ a9a, w7a, w8a         as they are; C = 1, gamma = 0.05                          
 letter G              the first 15,000 rows, values / 15; C = 10, gamma = 1                  dense
 usps 0                zeros against the other digits; C = 10, gamma = 1 / 128                dense
 covtype 50k           class 2 against the rest, every feature in [0, 1]; C = 10, gamma = 1   dense
+covtype 20k, 10       the same with the first ten columns: few features, many SV; gamma = 10 dense
 
 The HMG paper's kernel is exp(-|x - z|^2 / (2 sigma^2)), so that gamma = 1 / (2 sigma^2). The rows of connect-4 and
 covtype are drawn with a fixed seed, those of mnist are the first of the file, which is in no order.
@@ -59,7 +60,8 @@ files.FILES.update(
 )
 
 MNIST_ROWS = {"mnist 10k": 10_000, "mnist 20k": 20_000, "mnist 60k": 60_000}
-CONNECT_4_ROWS, LETTER_ROWS, COVTYPE_ROWS = 30_555, 15_000, 50_000
+CONNECT_4_ROWS, LETTER_ROWS, COVTYPE_ROWS, FEW_COLUMNS_ROWS = 30_555, 15_000, 50_000, 20_000
+FEW_COLUMNS = 10
 FIELDS = 42
 LETTER_G = 7
 # C, gamma
@@ -73,9 +75,12 @@ SETTINGS = {
     "letter G": (10.0, 1.0),
     "usps 0": (10.0, 1 / 128),
     "covtype 50k": (10.0, 1.0),
+    "covtype 20k, 10": (10.0, 10.0),
 }
 NAMES = tuple(SETTINGS)
 SPARSE = ("connect-4", "a9a", "w7a", "w8a")
+# Also measured as float32, dense: there oneDAL computes in float32 too.
+SINGLE = ("spambase", "mnist 10k", "mnist 20k", "a9a", "w7a", "letter G", "usps 0", "covtype 20k, 10")
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,11 @@ class KernelProblem(Problem):
 
     def dense(self) -> "KernelProblem":
         return replace(self, storage="dense", X=self.X.toarray()) if sp.issparse(self.X) else self
+
+    def single(self) -> "KernelProblem":
+        """The same in float32, dense."""
+        dense = self.dense()
+        return replace(dense, X=dense.X.astype(np.float32))
 
 
 def load_kernel(name: str) -> KernelProblem:
@@ -146,12 +156,13 @@ def _data(name: str) -> tuple[Any, np.ndarray]:
     if name == "usps 0":
         X, digits = files.read("usps")
         return X, _signs(digits == 0)
-    if name == "covtype 50k":
+    if name.startswith("covtype"):
         X, labels = files.read("covtype")
         low, high = (extreme.toarray().ravel() for extreme in (X.min(axis=0), X.max(axis=0)))
         span = np.where(high > low, high - low, 1.0)
-        part, y = _drawn(X, _signs(labels == 2), COVTYPE_ROWS)
-        return (part.toarray() - low) / span, y
+        n, width = (COVTYPE_ROWS, X.shape[1]) if name == "covtype 50k" else (FEW_COLUMNS_ROWS, FEW_COLUMNS)
+        part, y = _drawn(X, _signs(labels == 2), n)
+        return ((part.toarray() - low) / span)[:, :width].copy(), y
     X, labels = files.read(name)
     return X, _signs(labels > 0)
 

@@ -68,13 +68,13 @@ def softmargin(problem: KernelProblem, **parameters: Any) -> KernelFit:
     from softmargin import SVC
 
     settings: dict[str, Any] = {"stopping": "kkt", "tol": TOL, "n_jobs": 2} | parameters
-    return _timed(SVC(C=problem.C, **_kernel_parameters(problem), **settings), problem)
+    return timed(SVC(C=problem.C, **_kernel_parameters(problem), **settings), problem)
 
 
 def libsvm(problem: KernelProblem, tol: float = TOL) -> KernelFit:
     from sklearn.svm import SVC
 
-    return _timed(SVC(C=problem.C, **_kernel_parameters(problem), tol=tol, cache_size=RIVAL_CACHE_MB), problem)
+    return timed(SVC(C=problem.C, **_kernel_parameters(problem), tol=tol, cache_size=RIVAL_CACHE_MB), problem)
 
 
 def libsvm_within(problem: KernelProblem, tol: float, max_seconds: float) -> KernelFit:
@@ -119,9 +119,9 @@ def onedal(problem: KernelProblem) -> KernelFit:
     """It hands what it does not support to scikit-learn, which is an error here: that is not what is measured."""
     from sklearnex.svm import SVC  # type: ignore[import-untyped]
 
-    with _messages() as said:
-        fit = _timed(SVC(C=problem.C, gamma=problem.gamma, tol=TOL, cache_size=RIVAL_CACHE_MB), problem)
-    _check_accelerated(said, "fit")
+    with messages() as said:
+        fit = timed(SVC(C=problem.C, gamma=problem.gamma, tol=TOL, cache_size=RIVAL_CACHE_MB), problem)
+    check_accelerated(said, "fit")
     return fit
 
 
@@ -146,12 +146,12 @@ RIVALS: dict[str, Callable[[KernelProblem], KernelFit]] = {"oneDAL": onedal, "LI
 
 def decision_seconds(fit: KernelFit, X: Any) -> float:
     """Seconds of one `decision_function`."""
-    with _messages() as said:
+    with messages() as said:
         began = time.perf_counter()
         fit.model.decision_function(X)
         seconds = time.perf_counter() - began
     if type(fit.model).__module__.startswith("sklearnex"):
-        _check_accelerated(said, "decision_function")
+        check_accelerated(said, "decision_function")
     return seconds
 
 
@@ -183,7 +183,8 @@ def _kernel_parameters(problem: KernelProblem) -> dict[str, Any]:
     return problem.kernel_parameters if isinstance(problem, QPProblem) else {"gamma": problem.gamma}
 
 
-def _timed(model: Any, problem: KernelProblem) -> KernelFit:
+def timed(model: Any, problem: KernelProblem) -> KernelFit:
+    """The model, fitted to the problem; a fit that ends early warns, and its status is in the table instead."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -203,7 +204,7 @@ class _Listener(logging.Handler):
 
 
 @contextmanager
-def _messages() -> Iterator[list[str]]:
+def messages() -> Iterator[list[str]]:
     """What scikit-learn-intelex writes to its log, which it then does not print."""
     logger, listener = logging.getLogger("sklearnex"), _Listener()
     before = logger.handlers, logger.level, logger.propagate
@@ -216,6 +217,6 @@ def _messages() -> Iterator[list[str]]:
         logger.setLevel(before[1])
 
 
-def _check_accelerated(said: list[str], method: str) -> None:
+def check_accelerated(said: list[str], method: str) -> None:
     if not any(f"{method}: {ACCELERATED}" in message for message in said):
         raise RuntimeError(f"scikit-learn-intelex did not run {method} itself, its log says: {said}")

@@ -225,6 +225,17 @@ class TestImportsAreJudged:
         found = saved_and_loaded(model, path, format="libsvm")
         assert certify(found, X, y, weights).relative_gap <= 1e-5
 
+    @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+    def test_equal_rows_with_other_targets(self, path, make):
+        """Targets above the prediction have positive coefficients, those below it negative ones, the rest none."""
+        rng = np.random.default_rng(0)
+        X = make(rng.integers(0, 3, (300, 2)).astype(float))
+        y = rng.standard_normal(300)
+        model = SVR(tol=1e-6, C=0.3, epsilon=0.4).fit(X, y)
+        assert 0 < model.support_.size < 300
+        found = saved_and_loaded(model, path, format="libsvm").set_params(C=0.3, epsilon=0.4)
+        assert certify(found, X, y).relative_gap <= 1e-5
+
     def test_a_tube_that_holds_all_rows(self, path, numbers):
         X, y = numbers
         model = SVR(epsilon=100.0).fit(X, y)

@@ -55,6 +55,26 @@ def _support(model):
     return zip(model.support_, exact(model.dual_coef_[0]), strict=True)
 
 
+ONE_CLASS_AND_REGRESSION = {
+    "squares of the rows underflow": _problem("LinearOneClassSVM", {"nu": 0.003, "tol": 1e-3}, [[0], [3e-157]], [1, 1]),
+    "weights of 1e9": _problem(
+        "OneClassSVM", {"nu": 0.9, "solver": "ipm", "tol": 1e-6}, [[1], [2], [4]], [1, 1, 1], sample_weight=[1e9] * 3
+    ),
+    "rows around the origin": _problem("OneClassSVM", {"nu": 1.0, "kernel": "linear"}, [[1], [-1]], [1, 1]),
+    "rows of zeros": _problem("OneClassSVM", {"kernel": "linear"}, [[0], [0]], [1, 1]),
+    "one number": _problem("SVR", {}, [[1]], [7.0]),
+    "numbers that fit into the tube": _problem("SVR", {"epsilon": 9.0}, [[1], [2]], [7.0, 8.0]),
+    "zeros without a tube": _problem("SVR", {"epsilon": 0.0}, [[1], [2]], [0.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", ONE_CLASS_AND_REGRESSION)
+def test_values_that_gaps_are_relative_to_may_be_zero(name):
+    verdict = judge(ONE_CLASS_AND_REGRESSION[name])
+    assert not verdict.faults, str(verdict)
+    assert verdict.is_certified or "underflow" in name, verdict.ending
+
+
 FAR_ROWS = {
     "two rows": [[0.0], [1e160]],
     "four rows": [[1e155], [2e155], [0.0], [3.0]],

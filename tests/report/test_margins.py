@@ -8,7 +8,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.svm import SVC as SklearnSVC
 
 from softmargin import SVC, LinearSVC, MarginDisplay, SoftmarginError
@@ -212,6 +212,14 @@ class TestOnlyTrainingRowsAreShown:
         MarginDisplay.from_estimator(model, X, y, sample_weight=weights)
         self.refused(model, X, y)
         self.refused(model, X, np.roll(y, 1), sample_weight=weights)
+
+
+@pytest.mark.parametrize("scaling", [0.5, 10.0])
+def test_a_scaled_intercept_is_one_of_the_weights(scaling):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X / X.max(axis=0) + 1.0
+    model = LinearSVC(C=1.0, intercept="penalised", intercept_scaling=scaling).fit(X, y)
+    assert sum(MarginDisplay.from_estimator(model, X, y).counts_.values()) == len(y)
 
 
 def test_only_training_rows_of_a_pair_are_shown(iris):

@@ -186,12 +186,18 @@ def test_one_class_starts_where_it_may():
     np.testing.assert_array_equal(state.beta, beta)
 
 
-def test_the_scale_of_regression_is_the_best_constant():
+def test_the_scale_of_regression_is_what_the_best_constant_loses_without_a_tube():
+    """A deviation within the tube counts as epsilon, so that the scale is not zero where all numbers fit into it."""
+    constants = np.linspace(Y.min() - 1.0, Y.max() + 1.0, 4001)
     for loss in (LOSSES["regression"], LOSSES["no epsilon"]):
-        constants = np.linspace(Y.min() - 1.0, Y.max() + 1.0, 4001)
-        values = [loss.C * (S * np.maximum(0.0, np.abs(Y - b) - loss.epsilon)).sum() for b in constants]
-        assert problem(loss).scale <= min(values) * (1 + 1e-12)
-        assert problem(loss).scale == pytest.approx(min(values), rel=1e-4)
+        values = [loss.C * (S * np.maximum(np.abs(Y - b), loss.epsilon)).sum() for b in constants]
+        assert problem(loss).scale == pytest.approx(min(values), rel=1e-2 if loss.epsilon else 1e-4)
+
+
+@pytest.mark.parametrize(("y", "epsilon", "scale"), [(Y, 1e3, 1e3), (0.0 * Y + 3.0, 0.0, 3.0), (0.0 * Y, 0.0, 1.0)])
+def test_no_scale_of_regression_is_zero(y, epsilon, scale):
+    loss = RowLoss.regression(y, S, 2.0, epsilon)
+    assert problem(loss).scale == pytest.approx(2.0 * S.sum() * scale)
 
 
 @pytest.mark.parametrize("target", [0.0, 0.3, 1e9])

@@ -20,7 +20,7 @@ from softmargin.io.svmlight import Failure, text_blocks
 from softmargin.io.tables import QUERY_NAME, Table, load_table
 
 COLUMN_FILES = (".parquet", ".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
-# Rows of svmlight text, and those that have a query.
+# A line of svmlight text that holds a row, and one whose row has a query.
 _ROW = re.compile(rb"^[ \t]*[^\s#].*", re.MULTILINE)
 _QUERY = re.compile(rb"^[ \t]*[^\s#]+[ \t]+qid:", re.MULTILINE)
 _PIECE_BYTES = 2**22

@@ -22,7 +22,7 @@ from softmargin.io.compression import opened
 STANDARD = "-"
 STANDARD_OUTPUT = (STANDARD, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 STANDARD_INPUT = (STANDARD, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
-# By their first bytes, as files have them by the ending of their name.
+# The standard input has no name whose ending would tell what it holds. Its first bytes do.
 _SIGNATURES = {b"PAR1": ".parquet", b"\x93NUMPY": ".npy", b"PK\x03\x04": ".npz"}
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 _MODELS = (b"solver_type", b"svm_type")
@@ -32,7 +32,7 @@ _PIECE_BYTES = 1 << 20
 
 
 def title(path: Path) -> str:
-    """How a message calls it."""
+    """What messages call this file."""
     return "the standard input" if is_input_stream(path) else str(path)
 
 

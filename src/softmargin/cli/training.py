@@ -18,18 +18,18 @@ from softmargin.cli.data import DataOptions, Labelled, Trained, naming, read_lab
 from softmargin.cli.wording import option
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
+from softmargin.core.stopping import AT_BOUND
 from softmargin.core.threads import StopHandler
 from softmargin.estimators.persistence import load
 from softmargin.estimators.warnings import ConvergenceWarning
 from softmargin.io.tables import QUERY_NAME
 from softmargin.tasks.records import TASK_NAMED, Task
 
-# What may be changed when a stopped fit goes on; everything else is the model's.
+# Parameters that --resume may change. All others are those of the model.
 LIMITS = ("C", "tol", "max_seconds", "max_iter", "n_jobs", "cache_bytes")
-# Linear models of more features, and so many times more than there are values, are probably not what was meant.
+# A linear model with more than MANY_FEATURES weights, and EMPTY_FACTOR times as many as the file has values, is
+# probably the result of a wrong index: `train` says so.
 MANY_FEATURES, EMPTY_FACTOR = 2**24, 16
-# A dual variable this close to its bound, as a share of it, lies on it.
-AT_BOUND = 1e-9
 
 
 def train(

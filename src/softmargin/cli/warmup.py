@@ -41,7 +41,8 @@ KERNEL: tuple[dict[str, Any], ...] = (
     {"solver": "ipm"},
 )
 SHAPES = ((300, 6), (400, 120), (60, 900))
-# Longer than what the plain parser reads alone, with numbers of many digits.
+# Long enough for the compiled parser, which reads what the plain one leaves: text of this length, numbers of many
+# digits.
 _TEXT_ROWS = 3000
 
 

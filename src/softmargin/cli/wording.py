@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-# Arguments that have an option, where it is not "--" and the name.
+# Parameters whose option is not simply "--" and the parameter's name.
 OPTIONS = {
     "C": "-C",
     "n_jobs": "--jobs",
@@ -13,7 +13,7 @@ OPTIONS = {
     "intercept": "--penalised-intercept",
     "shrinking": "--no-shrinking",
 }
-# What has no counterpart word by word.
+# Phrases of the library that need other words on the command line, not only another name for a parameter.
 PHRASES = {
     r"zero_based=True": "--index-base 0",
     r"zero_based=False": "--index-base 1",
@@ -23,7 +23,8 @@ PHRASES = {
     r"shrinking=False": "--no-shrinking",
     r"fit with warm_start=False": "train it without --resume",
     r"read the file without queries": "rank all rows together with --no-qid",
-    r"softmargin\.LinearSVC minimises": "without --kernel a linear model is trained, which minimises",
+    r"softmargin\.Linear\w+ minimises": "without --kernel a linear model is trained, which minimises",
+    r"use softmargin\.OneClassSVM with a kernel such as 'rbf'": "train with --kernel rbf",
     r"classes=\['low', 'middle', 'high'\]": "--classes low,middle,high",
     r"use None for one, -1 for all, or a positive integer": "use -1 for all, or a positive integer",
     r" or None \((.*?)\)": r", or be left out (\1)",
@@ -40,7 +41,7 @@ PHRASES = {
     r"1 / \(n_features \* X\.var\(\)\)": "1 / (features * variance)",
 }
 _VALUE = r"""(?:'([^']*)'|"([^"]*)"|(\[[^\]]*\]|\{[^}]*\}|[^\s,;:()]*[^\s,;:().]))"""
-# Arguments of readers, beside the parameters of estimators.
+# Messages also name these arguments of the readers of files, which are no parameters of estimators.
 _OF_READERS = ("label", "n_features", "dtype")
 
 

@@ -20,9 +20,9 @@ from llvmlite import ir
 from numba.core import caching, cgutils, event, types
 from numba.extending import intrinsic
 
-# Sums vectorise only when the order of addition is free. NaN and infinity keep their meaning.
+# The compiler vectorises a sum only if it may change the order of the additions. NaN and infinity keep their meaning.
 _FREE_ORDER = {"reassoc", "contract"}
-# Maxima vectorise only where NaN cannot occur, and where it does not matter which of two zeros is found.
+# The compiler vectorises a maximum only if it may assume that there is no NaN, and that 0 and -0 are the same.
 _NO_NAN = {"nnan", "nsz"}
 
 

@@ -14,10 +14,12 @@ from softmargin.core.display import display_for
 from softmargin.core.trace import Record
 
 REFRESH_SECONDS = 0.1
-# The time left is told once so much time has passed and such a share is done: before, any estimate is a guess.
+# The time left is shown once a fit has taken PACE_SECONDS and the gap has closed by PACE_SHARE. Any earlier estimate
+# would be a guess.
 PACE_SECONDS = 1.0
 PACE_SHARE = 0.1
-# If the recent pace is below this part of the pace so far, the fit is held up, and when that ends is not known.
+# If the recent pace is below this share of the average pace so far, something holds the fit up. Nobody knows for how
+# long, so no time is shown.
 HELD_UP = 0.25
 
 

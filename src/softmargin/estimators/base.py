@@ -227,9 +227,10 @@ def fingerprint(rows: Products, key: str, targets: Iterable[Iterable[np.ndarray]
 
 def progress_lines(verbose: int, titles: Sequence[str], stop: Stop) -> list[Part]:
     """An observer for each sub-problem, of one display, if it is wanted; labels in the titles may hold anything."""
-    titles = [printable(title) for title in titles]
+    if not verbose:
+        return []
     goal = stop.tol if stop.rule == "relative_gap" else None
-    return Progress(titles, goal).parts if verbose else []
+    return Progress([printable(title) for title in titles], goal).parts
 
 
 @contextmanager

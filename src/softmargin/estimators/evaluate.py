@@ -19,7 +19,8 @@ from softmargin.metrics import (
     swapped_pairs,
 )
 
-# Whole numbers up to here are grades, whose gain is 2^grade - 1; other targets have an order, but no gain.
+# NDCG counts 2^grade - 1 for a row, which makes sense for small whole numbers only. Targets beyond this are taken for
+# numbers that have an order but no gain.
 LARGEST_GRADE = 31
 
 

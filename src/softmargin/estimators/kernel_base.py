@@ -28,7 +28,7 @@ from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.problems.kernel_certificate import KernelJudge
 
 STOP_RULES = {"gap": "relative_gap", "kkt": "kkt"}
-# From here on a linear estimator solves the same problem faster.
+# With a linear kernel and at least this many rows, a fit warns that a linear estimator solves the same problem faster.
 _MANY_ROWS = 20_000
 
 

@@ -1,7 +1,7 @@
 """From the parameters of an estimator to its kernel."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Real
 from typing import Any
 
@@ -14,8 +14,9 @@ from softmargin.estimators.kernel_scoring import named_kernel
 from softmargin.kernels.functions import Custom, Kernel, Linear
 from softmargin.kernels.matrix import largest_exponent
 
-# Squares of rows times gamma, up to which distances of rows are sure to be finite numbers.
+# If gamma times the largest squared length of a row is below this, distances between rows are finite numbers.
 _LARGEST_EXPONENT = 1e300
+# Below this variance of X, 1 / variance may overflow.
 _LEAST_VARIANCE = 1e-300
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "precomputed")
 
@@ -85,19 +86,22 @@ def _gamma(gamma: Any, rows: Rows, weights: np.ndarray) -> float:
 def _variance(rows: Rows, weights: np.ndarray) -> float:
     """The variance of all entries of X, zeros that are not stored included; rows count as often as they weigh."""
     total = rows.n_cols * float(weights.sum())
-    mean = sum(float(share @ entries) for share, entries in _entries(rows, weights)) / total
-    spread = stored = 0.0
-    for share, entries in _entries(rows, weights):
-        spread += float(share @ np.square(entries - mean))
-        stored += float(share.sum())
+    mean = sum(float(share.sum()) for share in _weighted(rows, weights, np.asarray)) / total
+    spread = sum(float(share.sum()) for share in _weighted(rows, weights, lambda entries: np.square(entries - mean)))
+    stored = float((weights * _stored(rows)).sum())
     return (spread + (total - stored) * mean * mean) / total
 
 
-def _entries(rows: Rows, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """All stored entries, block by block, with the weight of the row that each is in."""
+def _stored(rows: Rows) -> np.ndarray | int:
+    """How many entries of each row are stored."""
+    return np.diff(rows.flat.indptr) if rows.flat.indptr.size else rows.n_cols
+
+
+def _weighted(rows: Rows, weights: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> Iterator[np.ndarray]:
+    """A function of the stored entries, block by block, times the weight of the row that each is in."""
     for where, part in rows.blocks():
         flat = part.flat
         if flat.indptr.size:
-            yield np.repeat(weights[where], np.diff(flat.indptr)), flat.values.astype(np.float64)
+            yield np.repeat(weights[where], _stored(part)) * function(flat.values.astype(np.float64))
         else:
-            yield np.repeat(weights[where], part.n_cols), part.native().astype(np.float64).ravel()
+            yield weights[where] @ function(part.native().astype(np.float64, copy=False))

@@ -27,6 +27,10 @@ class KernelScore(KernelEstimator):
         """X and y, checked."""
         raise NotImplementedError
 
+    def _told_apart_by(self, y: Any) -> np.ndarray | None:
+        """Numbers that tell equal rows apart: the larger they are, the larger the dual variables. None if none do."""
+        return None
+
     def _fit(self, X: Any, y: Any, sample_weight: Any, *, solver: Any, copy: bool = False) -> Any:
         """What `fit` does with this solver, and the first `partial_fit`."""
         C, stop, n_threads, _ = self._limits()
@@ -124,7 +128,7 @@ class KernelScore(KernelEstimator):
         base, target = self._posed(X, y, sample_weight)
         nobody = np.zeros(X.shape[0], dtype=np.int64)  # all rows are of the same kind
         with self._judging(X) as (rows, judge):
-            support = support_rows(self, self.dual_coef_, rows, nobody, base)
+            support = support_rows(self, self.dual_coef_, rows, nobody, base, self._told_apart_by(y))
             beta = self._beta(target.index, support, rows.n_rows)
             return judge(target)(Solution(np.empty(0), float(self.intercept_[0]), beta))
 

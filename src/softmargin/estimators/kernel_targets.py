@@ -104,7 +104,10 @@ class Pair:
 
     def answer(self) -> Result | None:
         """Where only one class has rows of positive weight: always that class."""
-        if (self.signed_weights > 0).any() and (self.signed_weights < 0).any():
+        v = self.signed_weights
+        if v.size and v[0] * v[-1] < 0:  # nearly always, because the rows of the first class come first
+            return None
+        if (v > 0).any() and (v < 0).any():
             return None
         b = 1.0 if (self.signed_weights > 0).any() else -1.0
         nothing = np.zeros(self.index.size)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,28 +40,32 @@ from softmargin.solvers.staged import Staged
 from softmargin.tasks.solvers import words_for
 
 KERNEL_SOLVERS = words_for((BOX,))
-# Rows in float32 have seven digits: enough for gaps and violations down to here.
+# Kernel rows in float32 take half the memory and have seven digits. That is enough for a `tol` of at least SINGLE_TOL,
+# if all kernel values lie in _SINGLE_RANGE.
 SINGLE_TOL = 1e-4
 _SINGLE_RANGE = (1e-30, 1e30)
-# Problems of so few rows are solved in double precision at no cost.
+# Up to this many rows float32 would save nothing that can be felt.
 _SMALL = 1024
 # The kernel matrix of up to this many rows of all classes is computed whole: at most 32 MiB.
 _SMALL_WHOLE = 2048
-# A matrix of so few bytes is kept without asking the system how much memory is free, which takes 0.1 ms.
+# A matrix of at most this size is kept without asking the system how much memory is free, which takes 0.1 ms.
 _LITTLE_BYTES = 1 << 25
-# The judge may send a solver with float32 rows back so often before it goes on with float64.
+# If the judge disagrees more often than this with a solver that works on float32 rows, the fit goes on with float64
+# rows.
 _SINGLE_DISPUTES = 2
-# Blocks need room for their rows; with less, pairs of variables that reuse rows (HMG) need fewer kernel evaluations.
+# A block needs its kernel rows in the cache. If the cache holds fewer rows than this, pairs of variables that use the
+# rows of the last pair again (HMG) need fewer kernel evaluations.
 _ROWS_FOR_BLOCKS = 128
-# A cache that holds this share of the matrix serves the second-order rule, with fewer steps; a smaller one HMG.
+# The second-order rule needs fewer steps, HMG fewer new kernel rows a step. The first is better if the cache holds at
+# least this share of the matrix.
 _SHARE_FOR_SECOND_ORDER = 0.1
-# Dual variables of two rows that differ by no more, relative to their weights, are at one bound.
+# Two dual variables that differ by at most this share of their weights were at the same bound.
 _SAME_BOUND = 1e-12
-# Rows whose part of the matrix shows whether a kernel that may be indefinite is so.
+# Whether a kernel is indefinite on the data is judged from the kernel matrix of this many rows.
 _CONVEXITY_ROWS = 400
 
 
-# From a target to the kernel rows of its problem.
+# Makes the kernel rows of the problem of a target.
 Stores = Callable[[Any], RowStore]
 
 
@@ -152,14 +157,14 @@ class KernelSetting:
         return bool(eigenvalues[0] >= -precision * max(abs(float(eigenvalues[-1])), abs(float(eigenvalues[0]))))
 
 
-def _by_class(pairs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+def _by_class(pairs: Sequence[Any]) -> tuple[np.ndarray, list[int]]:
     """All rows sorted by class, and where each class begins."""
     n_classes = pairs[-1].second + 1
     parts: list[np.ndarray] = [np.empty(0, np.int64)] * n_classes
     for pair in pairs:
         n_first = int(np.count_nonzero(pair.signed_weights > 0))
         parts[pair.first], parts[pair.second] = pair.index[:n_first], pair.index[n_first:]
-    return np.concatenate(parts), np.concatenate([[0], np.cumsum([part.size for part in parts])])
+    return np.concatenate(parts), [0, *accumulate(part.size for part in parts)]
 
 
 def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) -> Callable[[RowStore], Solver]:

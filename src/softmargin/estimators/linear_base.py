@@ -21,7 +21,8 @@ from softmargin.estimators.settings import Setting
 from softmargin.problems.intercepts import Intercept, intercept_named
 from softmargin.solvers.base import Solver
 
-# A model without a dual vector gets one from a solve of our own, to this relative gap.
+# A model of another library has no dual vector to prove a bound with. `certify` then solves the problem itself, to this
+# relative gap and with this limit, and judges the model with the dual vector that it found.
 WITNESS_TOL = 1e-6
 WITNESS_MAX_ITER = 5000
 
@@ -38,9 +39,9 @@ class Limits(NamedTuple):
 class Posed:
     """What is to be learned, as sub-problems: `setting` makes a problem and its judge of each of the `targets`.
 
-    `found` makes the fitted attributes of the solutions (None: there is none yet), and `stored` the solutions of the
-    fitted attributes, with zeros where the model has no dual vectors. `titles`, `known`: see
-    `base.Job`.
+    `found` turns solutions into fitted attributes (None stands for a solution that is not there yet), and `stored`
+    turns the fitted attributes back into solutions, with zeros if the model has no dual vectors. `titles` and `known`
+    are those of `base.Job`.
     """
 
     setting: Setting

@@ -26,7 +26,8 @@ from softmargin.solvers.base import Solver, run
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
 from softmargin.solvers.subgradient.state import SubgradientSolver, SubgradientState
 
-# What a state says about its best point may differ from what the rows say by this share: rounding stays far below.
+# A training state from a file says how good its best point is. If the rows say something that differs by more than this
+# share, the state belongs to other data; rounding alone stays far below.
 STATE_SLACK = 0.1
 
 

@@ -8,20 +8,32 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 
-# Rows that differ by at most this share of their length are the same; text files round numbers.
+# Support vectors of a text file are rounded. A row that differs from one by at most this share of its length is that
+# row.
 _SAME_ROW = 1e-6
+# Rows of the data that differ by at most this share of their length are equal: no digits were lost between them.
+_EQUAL_ROWS = 1e-13
 
 
 def support_rows(
-    estimator: Any, coefficients: np.ndarray, rows: Rows, codes: np.ndarray, weights: np.ndarray
+    estimator: Any,
+    coefficients: np.ndarray,
+    rows: Rows,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    targets: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Where the support vectors stand among the rows."""
+    """Where the support vectors stand among the rows. Of a regression `targets` are what it learned from each row."""
     found, owners = estimator.support_, np.repeat(np.arange(estimator.n_support_.size), estimator.n_support_)
     vectors = as_rows(estimator.support_vectors_)  # none if the kernel is precomputed
     n_trained = estimator.shape_fit_[0]
     kept = np.flatnonzero(weights)
     if n_trained == 0:  # an imported model does not tell
-        return kept[_matched(vectors, owners, rows.take(kept), codes[kept])]
+        taking_part = rows.take(kept)
+        index = _matched(vectors, owners, taking_part, codes[kept])
+        if targets is not None:
+            index = _told_apart(index, coefficients[0], taking_part, targets[kept])
+        return kept[index]
     if n_trained != rows.n_rows:
         raise SoftmarginError(
             f"the model was trained on {n_trained} rows, but X has {rows.n_rows}: certify a model on the rows it was "
@@ -74,4 +86,28 @@ def _matched(vectors: Rows, owners: np.ndarray, rows: Rows, codes: np.ndarray) -
                 "it was trained on, with as many digits."
             )
         index[k] = row
+    return index
+
+
+def _told_apart(index: np.ndarray, coefficients: np.ndarray, rows: Rows, targets: np.ndarray) -> np.ndarray:
+    """The same rows, but where some are equal and have other targets, those that the coefficients belong to.
+
+    At an optimum the targets above the prediction have positive coefficients and those below it negative ones, and the
+    further away a target is, the larger its coefficient.
+    """
+    numbers, slack = _probe(rows)
+    order = np.argsort(numbers, kind="stable")
+    gaps = np.diff(numbers[order]) > (_EQUAL_ROWS / _SAME_ROW) * slack[order[1:]]
+    group = np.empty(order.size, dtype=np.int64)
+    group[order] = np.cumsum(np.append(0, gaps))
+    sizes = np.bincount(group)
+    index = index.copy()
+    for number in np.unique(group[index][sizes[group[index]] > 1]).tolist():
+        members = np.flatnonzero(group == number)
+        members = members[np.argsort(targets[members], kind="stable")]
+        places = np.flatnonzero(group[index] == number)
+        places = places[np.argsort(coefficients[places], kind="stable")]
+        n_below = np.count_nonzero(coefficients[places] < 0.0)
+        index[places[:n_below]] = members[:n_below]
+        index[places[n_below:]] = members[members.size - (places.size - n_below) :]
     return index

@@ -244,7 +244,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         pairs = pairs_of(codes, classes.size, weights)
         if all_classes is None:
             validation.two_classes_left(codes, weights)
-        validation.finite_scale(C, [pair.signed_weights for pair in pairs])
+        validation.finite_scale(C, [weights])
 
         def attributes(rows: Rows, solutions: list[Any]) -> dict[str, Any]:
             found = [solution or _nothing(pair) for solution, pair in zip(solutions, pairs, strict=True)]

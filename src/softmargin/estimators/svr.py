@@ -178,6 +178,9 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's SVR
         y = validation.regression_targets(y, self._width())
         return X, y.copy() if copy else y  # scikit-learn copies X only
 
+    def _told_apart_by(self, y: np.ndarray) -> np.ndarray:
+        return y
+
     def _target(self, y: np.ndarray, index: np.ndarray, weights: np.ndarray) -> Numbers:
         epsilon = self._width()
         return Numbers(index, validation.regression_targets(y[index], epsilon), weights, epsilon)

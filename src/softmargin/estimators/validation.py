@@ -14,12 +14,14 @@ from softmargin.core.stopping import Stop
 # What each stop rule finds at w = 0: the gap is all of the primal value, every row loses 1, and two rows of different
 # classes violate the optimality conditions by 2.
 _UNTRAINED = {"relative_gap": 1.0, "epsilon": 1.0, "kkt": 2.0}
-# A kernel matrix is read in parts of so many values, and may be asymmetric by this share of its largest entry.
+# A precomputed kernel matrix is checked _BLOCK_VALUES entries at a time, so that no copy of it is made. Entries on the
+# two sides of the diagonal may differ by _ASYMMETRY of the largest entry: float32 matrices do.
 _BLOCK_VALUES = 1 << 22
-# Targets of a regression up to here have finite squares.
-_LARGEST_TARGET = 1e150
 _ASYMMETRY = 1e-5
-# Numbers with fractions are labels of ordered classes only if at most this share of the rows have labels of their own.
+# The squares of targets up to this size are finite numbers.
+_LARGEST_TARGET = 1e150
+# Numbers with fractions are taken for labels of ordered classes only if there are at most this share as many different
+# ones as rows. More of them are probably measurements.
 _DISTINCT_SHARE = 0.5
 
 
@@ -116,8 +118,11 @@ def seed(random_state: Any) -> int:
 
 def class_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sorted classes, and for each row the position of its class."""
-    check_classification_targets(y)
-    return _distinct(y)
+    found = _distinct(y)
+    # scikit-learn looks for numbers with fractions, and warns of integers that are nearly all different.
+    if y.dtype.kind not in "biu" or 2 * found[0].size > y.size:
+        check_classification_targets(y)
+    return found
 
 
 def given_classes(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -140,7 +140,7 @@ class RowStore:
         """The whole matrix, to be read only, if all of its rows fit; where they lie, if that is in order."""
         every = np.arange(self.n)
         slots = self.fetch(every)
-        if self.slab.shape[1] == self.n and np.array_equal(every, slots):
+        if self.slab.shape[1] == self.n and (slots == every).all():
             return self.slab
         matrix = np.empty((self.n, self.n), self.dtype)
         self.gather(slots, every, every, matrix)
@@ -218,10 +218,10 @@ class RowStore:
 
         support = np.flatnonzero(columns.any(axis=1))
         slots = self.lru.slot_of[support]
-        there = slots >= 0
-        if there.all():
+        if slots.min(initial=0) >= 0:
             add(self.slab, slots, support)
             return totals.T
+        there = slots >= 0
         add(self.slab, slots[there], support[there])
         rest = support[~there]
         step = max(1, _SCRATCH_BYTES // (max(1, self.n) * self.dtype.itemsize))

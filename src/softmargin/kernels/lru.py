@@ -30,8 +30,9 @@ class LRU:
         if index.size > self.capacity:
             raise SoftmarginError(f"{index.size} rows do not fit into a cache of {self.capacity}.")
         slots = self.slot_of[index]
-        missing = np.flatnonzero(slots < 0)
-        self.stamp[slots[slots >= 0]] = self.clock[0]
+        missing = (slots < 0).nonzero()[0]
+        if missing.size < slots.size:
+            self.stamp[slots[slots >= 0]] = self.clock[0]
         if missing.size:
             freed = self._oldest(missing.size)
             previous = self.owner[freed]

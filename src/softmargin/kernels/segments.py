@@ -25,7 +25,7 @@ class Segments:
     """Rows of a kernel matrix over data sorted by class; class c has the rows bounds[c] .. bounds[c + 1] - 1."""
 
     def __init__(
-        self, rows: Rows, kernel: Kernel, dtype: Any, bounds: np.ndarray, max_bytes: float, workers: Workers
+        self, rows: Rows, kernel: Kernel, dtype: Any, bounds: list[int], max_bytes: float, workers: Workers
     ) -> None:
         self.whole = DirectRows(rows, kernel, dtype, workers)
         self.bounds = bounds
@@ -54,7 +54,7 @@ class Segments:
 class SmallSegments:
     """The same for few rows: the whole matrix, computed when it is first asked for."""
 
-    def __init__(self, rows: Rows, kernel: Kernel, dtype: Any, bounds: np.ndarray, workers: Workers) -> None:
+    def __init__(self, rows: Rows, kernel: Kernel, dtype: Any, bounds: list[int], workers: Workers) -> None:
         self.whole = DirectRows(rows, kernel, dtype, workers)
         self.bounds = bounds
 
@@ -68,8 +68,7 @@ class SmallSegments:
     def copy(self, c: int, index: np.ndarray, out: np.ndarray, slots: np.ndarray, at: int) -> None:
         from softmargin.kernels import _tiles
 
-        lo, hi = self.bounds[c : c + 2]
-        _tiles.move(self._matrix, index, lo, hi, out, slots, at)
+        _tiles.move(self._matrix, index, self.bounds[c], self.bounds[c + 1], out, slots, at)
 
 
 class PairRows:
@@ -77,7 +76,7 @@ class PairRows:
 
     def __init__(self, segments: Segments | SmallSegments, first: int, second: int) -> None:
         self._segments, self._classes = segments, (first, second)
-        ranges = [np.arange(*segments.bounds[c : c + 2]) for c in (first, second)]
+        ranges = [np.arange(segments.bounds[c], segments.bounds[c + 1]) for c in (first, second)]
         self._index = np.concatenate(ranges)
         self._starts = (0, ranges[0].size)
         self.is_convex = segments.whole.is_convex
@@ -114,8 +113,9 @@ class PairRows:
         return out
 
     def fill(self, index: np.ndarray, out: np.ndarray, slots: np.ndarray) -> None:
+        rows = self._index[index]
         for c, at in zip(self._classes, self._starts, strict=True):
-            self._segments.copy(c, self._index[index], out, slots, at)
+            self._segments.copy(c, rows, out, slots, at)
 
     def narrow(self, index: np.ndarray) -> DirectRows:
         return self._segments.whole.narrow(self._index[index])

@@ -45,6 +45,31 @@ def add_losses(rows, f, low, error, shift, z, upper, target, target_low, near):
 
 
 @compiled
+def row_losses(f, low, error, b, C, over, under, target, epsilon, near):
+    """The same for a kernel machine, whose rows lose where f + b is below t - epsilon or above t + epsilon."""
+    value = bound = total = 0.0
+    for i in range(f.size):
+        own, own_low = _two_sum(f[i], b)
+        if low.size > 0:
+            own_low += low[i]
+        for z in (1.0, -1.0):
+            upper = C * (over[i] if z > 0.0 else under[i])
+            if upper > 0.0:
+                t, t_low = _two_sum(target[i], -z * epsilon)
+                d, d_low = _two_sum(t, -own)
+                slack = z * (d + (d_low + (t_low - own_low)))
+                sizes = abs(d_low) + abs(own_low) + abs(t_low)
+                most = slack + (error[i] + 2.0 * _UNIT * abs(slack) + 8.0 * _UNIT * sizes) * _SLACK
+                if not most <= 0.0:
+                    near[i] = True
+                    bound += upper * most
+                    total += most
+                if not slack <= 0.0:
+                    value += upper * slack
+    return value, bound, total
+
+
+@compiled
 def curvature(beta, f, low, error):
     """sum beta_i (f_i + low_i) as two numbers; the sum of |beta_i| |f_i|, that of the errors times |beta_i|, and how
     many beta are not zero. Without `low` it is zero.

@@ -17,7 +17,6 @@ The sum of beta must be nu sum(s) for one class, in real arithmetic, which float
 `feasible.Filled` says by how much they miss it, and what a feasible vector beside them can lose by that is charged.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite, nan
@@ -30,9 +29,9 @@ from softmargin.core.result import Certificate, Solution
 from softmargin.data.precise import Outputs, digits
 from softmargin.kernels.cached import RowStore
 from softmargin.kernels.symmetric import symmetric_product
-from softmargin.linalg.rounding import PAIR_UNIT, SLACK, TINY, UNIT, above, below, gamma, two_sum
+from softmargin.linalg.rounding import PAIR_UNIT, SLACK, TINY, UNIT, above, below, gamma
 from softmargin.problems.box_qp import BoxQP
-from softmargin.problems.bracket import Bound, Side, certificate, is_coarse, losses
+from softmargin.problems.bracket import Bound, certificate, is_coarse
 from softmargin.problems.certificate import AT_BOUND
 from softmargin.problems.feasible import Filled
 from softmargin.problems.row_loss import RowLoss
@@ -109,7 +108,7 @@ class KernelJudge:
 
     def _primal(self, model: "Model") -> tuple[Bound, np.ndarray]:
         """The primal value, and the rows that have a loss, or may have one."""
-        loss, near = losses(model.f, list(self._sides(model.b)))
+        loss, near = self._losses(model.f, model.b)
         curvature = _curvature(model.beta, model.f)
         value, bound = 0.5 * curvature.value + loss.value, above(0.5 * curvature.bound + loss.bound)
         if self.loss.nu:  # nu, the sum of the weights and b: three roundings
@@ -117,15 +116,16 @@ class KernelJudge:
             value, bound = value + part, above(bound + above(part + 4.0 * (UNIT * abs(part) + TINY)))
         return Bound(value, bound), near
 
-    def _sides(self, b: float) -> Iterator[Side]:
-        """What a row costs where f + b is below its target, and where it is above: one side if no row has both."""
-        loss, every = self.loss, slice(None)
-        if loss.signs is not None:
-            yield Side(every, loss.signs, b, loss.C * (loss.over + loss.under), loss.target)
-            return
-        ones = np.ones(loss.target.size)
-        yield Side(every, ones, b, loss.C * loss.over, *two_sum(loss.target, -loss.epsilon))
-        yield Side(every, -ones, b, loss.C * loss.under, *two_sum(loss.target, loss.epsilon))
+    def _losses(self, f: Outputs, b: float) -> tuple[Bound, np.ndarray]:
+        """The sum of the losses, and which rows have one or may have one; see `bracket.losses`."""
+        from softmargin.problems import _judge
+
+        loss, near = self.loss, np.zeros(f.f.size, dtype=np.bool_)
+        value, bound, slacks = _judge.row_losses(
+            f.f, digits(f.low), f.error, b, loss.C, loss.over, loss.under, loss.target, loss.epsilon, near
+        )
+        n_terms = 2 * near.size
+        return Bound(value, above((bound + TINY * (n_terms + slacks)) * (1.0 + gamma(n_terms + 8)))), near
 
     def _dual(self, beta: np.ndarray, f: Outputs, rest: float) -> Bound:
         linear, curvature = self._linear(beta), _curvature(beta, f)

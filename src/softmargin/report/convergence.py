@@ -46,9 +46,8 @@ class ConvergenceDisplay:
         names = _names(estimator) if several else [""]
         asked_of = (estimator, getattr(estimator, "solver", None))
         rules = {getattr(each, "stopping", "gap") for each in asked_of}
-        tol = (
-            getattr(estimator, "tol", None) if rules <= {"gap", "relative_gap"} else None
-        )  # other rules have other axes
+        is_for_gap = rules <= {"gap", "relative_gap"}  # the tol of another stop rule has no place on this axis
+        tol = getattr(estimator, "tol", None) if is_for_gap else None
         display = cls(traces=traces if several else [traces], names=names, tol=tol)
         return display.plot(against=against, ax=ax)
 

@@ -14,7 +14,7 @@ from softmargin.report.drawing import axes, whole_numbers
 # The objective may differ from that of the certificate by this share, or by `tol` if that is more: the certificate is
 # computed in another order and includes a charge for rounding.
 SLACK = 1e-5
-# From the bottom of the pile to its top: colours that differ in lightness too.
+# The kinds of rows from the bottom of the pile to its top. Their colours differ in lightness too, for print.
 COLORS = {"bounded support vectors": "C3", "free support vectors": "C1", "not support vectors": "0.78"}
 
 
@@ -176,7 +176,8 @@ def _dual_variables(estimator: Any, codes: np.ndarray, first: int, second: int) 
         raise SoftmarginError("the model does not know which rows its support vectors were (support_ is empty).")
     coefficients = np.asarray(estimator.dual_coef_)
     own = codes[estimator.support_]
-    # Of a support vector of class c row k belongs to the problem with class k, or k + 1 from c on.
+    # Row k of the coefficients of a support vector of class c belongs to the problem with class k if k < c, and with
+    # class k + 1 otherwise: there is no problem of a class with itself.
     of_pair = np.where(own == first, coefficients[second - 1], np.where(own == second, coefficients[first], 0.0))
     alpha = np.zeros(codes.size)
     alpha[estimator.support_] = np.abs(of_pair)
@@ -242,10 +243,13 @@ def _check_training_rows(estimator: Any, display: MarginDisplay, signs: np.ndarr
 
 
 def _sq_norm(estimator: Any, display: MarginDisplay, signs: np.ndarray, place: int) -> float:
-    """What the objective has half of: |w|^2, with a penalised intercept among the weights."""
+    """|w|^2, half of which is part of the objective; a penalised intercept is one of the weights."""
     b = float(np.ravel(estimator.intercept_)[place])
     if hasattr(estimator, "dual_"):
-        return float(np.sum(np.square(estimator.coef_))) + (b * b if estimator.intercept == "penalised" else 0.0)
-    # Of a kernel it is sum_i alpha_i y_i (f(x_i) - b). The intercept of one pair among many is for its first class.
+        is_penalised = estimator.intercept == "penalised"
+        weight = b / getattr(estimator, "intercept_scaling", 1.0) if is_penalised else 0.0
+        return float(np.sum(np.square(estimator.coef_))) + weight * weight
+    # For a kernel it is sum_i alpha_i y_i (f(x_i) - b). If there are more than two classes, the intercept of a pair is
+    # that of a score for its first class.
     b = b if estimator.classes_.size == 2 else -b
     return float(display.alpha @ display.margins - b * (display.alpha @ signs))

@@ -11,9 +11,9 @@ from softmargin.report.drawing import axes
 COLORS = {"ndcg": "C0", "pairs": "C1"}
 # "auto" takes a log scale for values that grow by at least this factor, none of them zero.
 LOG_FROM = 10.0
-# Up to so many values each has a dot.
+# Values are marked by dots if there are at most this many.
 FEW = 30
-# The least distance of the names of two lines.
+# The names of two lines are at least this far apart, so that they do not overlap.
 LINE_POINTS = 14.0
 
 

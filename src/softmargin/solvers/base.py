@@ -90,7 +90,7 @@ def run(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         result = _run(solver, problem, stop, judge, start, observers, workers or Workers(1), cancel, max_disputes)
     solution = result.solution
-    if not all(np.isfinite(part).all() for part in (solution.w, solution.b, solution.alpha)):
+    if not (np.isfinite(solution.b).all() and _is_finite(solution.w) and _is_finite(solution.alpha)):
         raise SoftmarginError(
             "numbers overflow or vanish in this fit, so that there is no model: X, C or the weights are too large "
             "or too small. Scale the features, for example with StandardScaler."
@@ -198,6 +198,10 @@ def _run(
             status = Status.UNCONFIRMED
     seconds = {"total": clock.wall, "judge": judging, "compile": clock.compiling}
     return Result(solution, status, certificate, solver.counts(state), trace, state, seconds)
+
+
+def _is_finite(array: np.ndarray) -> bool:
+    return array.size == 0 or bool(np.isfinite(array).all())
 
 
 def _record(seconds: float, measure: Measure, counts: dict[str, int]) -> Record:

@@ -125,9 +125,10 @@ class Progress:
 
     def after(self, problem: BoxQP, state: DualState, gain: float, violation: float, magnitude: float) -> "Progress":
         """The same after a round from this state with this gain, before which the violation was `violation`."""
-        is_idle = gain <= ROUNDING * magnitude or gain <= problem.measure(state.beta, state.f).gap / _FAR
-        idle = self.idle + 1 if is_idle and violation >= self.least else 0
-        return Progress(idle, min(violation, self.least))
+        if violation < self.least:
+            return Progress(0, violation)
+        nothing = max(ROUNDING * magnitude, problem.measure(state.beta, state.f).gap / _FAR)
+        return Progress(0 if gain > nothing else self.idle + 1, self.least)
 
 
 def _at_once(problem: BoxQP, state: DualState) -> DualState:
