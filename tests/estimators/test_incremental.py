@@ -346,9 +346,12 @@ class TestNumbers:
         model.set_params(epsilon=1e200)
         with pytest.raises(SoftmarginError, match="too large"):
             model.forget([0])
-        model.set_params(epsilon=-1.0)
-        with pytest.raises(SoftmarginError, match="epsilon=-1"):
-            model.forget([0])
+        for epsilon in (-1.0, None):
+            model.set_params(epsilon=epsilon)
+            with pytest.raises(SoftmarginError, match=f"epsilon={epsilon}"):
+                model.forget([0])
+            with pytest.raises(SoftmarginError, match=f"epsilon={epsilon}"):
+                model.partial_fit(X[:1], y[:1])
 
 
 class TestClasses:

@@ -166,23 +166,27 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's SVR
         return self._change(self._adding(X, y, sample_weight), training)
 
     def _limits(self) -> tuple[float, Stop, int, float | None]:
-        validation.not_negative(self.epsilon, "epsilon")
+        self._width()
         return super()._limits()
+
+    def _width(self) -> float:
+        """epsilon, checked."""
+        return validation.not_negative(self.epsilon, "epsilon")
 
     def _checked(self, X: Any, y: Any, *, copy: bool = False, **options: Any) -> tuple[Any, np.ndarray]:
         X, y = self._validated(X, y=y, y_numeric=True, copy=copy, **options)
-        y = validation.regression_targets(y, float(self.epsilon))
+        y = validation.regression_targets(y, self._width())
         return X, y.copy() if copy else y  # scikit-learn copies X only
 
     def _told_apart_by(self, y: np.ndarray) -> np.ndarray:
         return y
 
     def _target(self, y: np.ndarray, index: np.ndarray, weights: np.ndarray) -> Numbers:
-        epsilon = float(self.epsilon)
+        epsilon = self._width()
         return Numbers(index, validation.regression_targets(y[index], epsilon), weights, epsilon)
 
     def _loss_parameters(self) -> tuple:
-        return (float(self.epsilon),)
+        return (self._width(),)
 
     def _check_rows_left(self, training: TrainingRows, left: np.ndarray) -> None:
         if not training.weights[left].any():
