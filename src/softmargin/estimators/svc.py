@@ -383,45 +383,6 @@ def _nothing(pair: Pair) -> Solution:
     return Solution(np.empty(0), 0.0, np.zeros(pair.index.size))
 
 
-<<<<<<< HEAD
-def _support(
-    rows: Rows,
-    codes: np.ndarray,
-    pairs: list[Pair],
-    solutions: list[Solution],
-    *,
-    precomputed: bool,
-    known: tuple[np.ndarray, Any] | None = None,
-) -> dict[str, Any]:
-    """The fitted attributes that describe the decision function, in scikit-learn's shapes and signs.
-
-    `known` are support vectors of the same rows, with their positions.
-    """
-    n_classes = pairs[-1].second + 1
-    coefficients = np.zeros((n_classes - 1, codes.size))
-    for pair, solution in zip(pairs, solutions, strict=True):
-        used = np.flatnonzero(solution.alpha)
-        index, beta = pair.index[used], solution.alpha[used] * np.sign(pair.signed_weights[used])
-        own = codes[index] == pair.first
-        coefficients[pair.second - 1, index[own]] = beta[own]
-        coefficients[pair.first, index[~own]] = beta[~own]
-    is_support = coefficients.any(axis=0)
-    support = np.concatenate([np.flatnonzero(is_support & (codes == c)) for c in range(n_classes)]).astype(np.int32)
-    if known is not None and np.array_equal(known[0], support):
-        vectors = known[1]
-    else:
-        vectors = np.empty((0, 0)) if precomputed else rows.take(support).native()
-    return {
-        "support_": support,
-        "support_vectors_": vectors,
-        "n_support_": np.bincount(codes[support], minlength=n_classes).astype(np.int32),
-        "dual_coef_": coefficients[:, support],
-        "intercept_": np.array([solution.b for solution in solutions]),
-    }
-
-
-=======
->>>>>>> main
 def dual_variables(estimator: Any, n_rows: int, pairs: list[Pair]) -> list[np.ndarray]:
     """The signed dual variables of each pair, from a model's `dual_coef_` and `support_`."""
     coefficients = np.zeros((estimator.dual_coef_.shape[0], n_rows))
