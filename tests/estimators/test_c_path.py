@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from softmargin import SVC, LinearSVC, RankSVM, SoftmarginError, c_path
+from softmargin import SVC, SVR, LinearSVC, RankSVM, SoftmarginError, c_path
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +22,8 @@ def binary():
         SVC(solver="active_set"),
         SVC(solver="smo", tol=1e-6),
         SVC(kernel="linear", solver="ipm", tol=1e-6),
+        SVR(solver="active_set"),
+        SVR(solver="smo", tol=1e-6),
         LinearSVC(tol=1e-6),
         RankSVM(tol=1e-6),
     ],
@@ -53,6 +55,19 @@ def test_many_classes_and_weights():
         plain = SVC(solver="active_set", C=model.C).fit(X, y, sample_weight=weights)
         assert model.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-8)
         np.testing.assert_array_equal(model.n_bounded_, plain.n_bounded_)
+
+
+def test_numbers_and_weights():
+    X, y = load_diabetes(return_X_y=True)
+    weights = np.linspace(0.5, 2.0, y.size)
+    models = c_path(SVR(epsilon=20.0, solver="active_set"), X, y, [1.0, 2.0, 40.0, 4.0], sample_weight=weights)
+    for model in models:
+        plain = SVR(epsilon=20.0, solver="active_set", C=model.C).fit(X, y, sample_weight=weights)
+        assert model.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-8)
+        np.testing.assert_array_equal(model.n_bounded_, plain.n_bounded_)
+        np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=1e-6)
+    models[-1].forget([0, 1]).partial_fit(X[:2], y[:2])
+    assert models[-1].status_.reached_goal
 
 
 def test_a_start_at_a_neighbouring_C_saves_pivots():

@@ -124,9 +124,10 @@ def test_a_kernel_fit_goes_on_from_where_it_stopped(make_noisy, model, through):
 @pytest.mark.parametrize("through", [through_skops, through_pickle])
 def test_learning_goes_on(make_noisy, through):
     X, y = make_noisy()
-    model = through(SVC(solver="active_set").fit(X[:150], y[:150])).partial_fit(X[150:], y[150:])
-    assert model.certificate_.relative_gap <= 1e-3
-    np.testing.assert_array_equal(model.row_ids_, np.arange(len(y)))
+    for model in (SVC(solver="active_set"), SVR(solver="active_set")):
+        model = through(model.fit(X[:150], y[:150])).partial_fit(X[150:], y[150:])
+        assert model.certificate_.relative_gap <= 1e-3
+        np.testing.assert_array_equal(model.row_ids_, np.arange(len(y)))
 
 
 @pytest.mark.parametrize("through", [through_pickle, copy.deepcopy])

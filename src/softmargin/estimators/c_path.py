@@ -18,7 +18,7 @@ def c_path(estimator: Any, X: Any, y: Any, Cs: Iterable[float], **fit_params: An
 
     Parameters
     ----------
-    estimator : SVC, LinearSVC, RankSVM or OrdinalSVC
+    estimator : SVC, SVR, LinearSVC, LinearSVR, RankSVM or OrdinalSVC
         Left as it is.
     X, y : as for its `fit`
     Cs : list of float
