@@ -6,7 +6,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-
 TINY_FIT = """
 import numpy as np
 from softmargin import LinearSVC, certify
