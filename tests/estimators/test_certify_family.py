@@ -219,3 +219,12 @@ def test_regressions_of_scikit_learn_intelex(numbers, options, weights):
     weights = weights(len(y))
     model = sklearnex.SVR(tol=1e-6, **options).fit(X, y, weights)
     assert -1e-9 <= certify(model, X, y, weights).relative_gap <= 1e-4
+
+
+def test_a_number_of_support_vectors_that_was_left_unset_is_not_believed():
+    """Where X is sparse and there are no classes, some versions of scikit-learn leave it to chance."""
+    rows = np.random.default_rng(0).standard_normal((40, 3))
+    for model in (SVR(), OneClassSVM()):
+        model.fit(sp.csr_matrix(rows), rows[:, 0])
+        model._n_support = np.array([123_456], dtype=np.int32)
+        assert certify(model, sp.csr_matrix(rows), rows[:, 0]).relative_gap < 1e-2

@@ -109,6 +109,8 @@ def _with_expansion(model: Any, estimator: Any) -> Any:
     model.dual_coef_ = coefficients.densified(np.arange(coefficients.n_rows), np.float64)
     for name in ("support_", "support_vectors_", "n_support_", "intercept_", "shape_fit_"):
         setattr(model, name, getattr(estimator, name))
+    if not hasattr(estimator, "classes_"):  # scikit-learn may leave this number unset where X is sparse
+        model.n_support_ = np.array([len(model.support_)], dtype=np.int32)
     return model
 
 
