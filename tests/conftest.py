@@ -1,9 +1,12 @@
-"""How hypothesis searches, and who hears an interrupt."""
+"""Where pictures are drawn, how hypothesis searches, and who hears an interrupt."""
 
+import os
 import signal
 
 import pytest
 from hypothesis import settings
+
+os.environ["MPLBACKEND"] = "Agg"  # no test opens a window
 
 # Briefly by default, for long with `pytest --hypothesis-profile=long`.
 settings.register_profile("brief", deadline=None)

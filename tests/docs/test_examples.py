@@ -3,12 +3,8 @@
 import runpy
 from pathlib import Path
 
-import matplotlib as mpl
-import pytest
-
-mpl.use("Agg")
-
 import matplotlib.pyplot as plt
+import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {

@@ -53,9 +53,6 @@ def has_code(path):
     "path", [path for path in PAGES if has_code(path)], ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_the_page_tells_the_truth(path, tmp_path, monkeypatch):
-    import matplotlib
-
-    matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     shell = Shell(monkeypatch)
     scope = {"__name__": "__main__"}

@@ -340,7 +340,6 @@ class TestTools:
     @pytest.mark.parametrize("n_classes", [2, 3])
     def test_decision_boundary(self, n_classes):
         pyplot = pytest.importorskip("matplotlib.pyplot", reason="matplotlib is an extra")
-        pyplot.switch_backend("Agg")
         X, y = load_iris(return_X_y=True)
         X, y = X[y < n_classes, :2], y[y < n_classes]
         display = DecisionBoundaryDisplay.from_estimator(SVC().fit(X, y), X, grid_resolution=20)

@@ -20,10 +20,11 @@ import softmargin
 ORDINARY = (1e-100, 1e100)
 MOST_ROWS = 8
 # Solvers, and a limit on the iterations of each: fits of so few rows need fewer, or do not end at all. An iteration of
-# "smo" is a pair step; one of "block" is up to a million of them.
+# "smo" is a pair step, with working_set="decomposition" up to ten thousand; one of "block" is up to a million.
 _PLANES = {"auto": 200, "ocas": 200, "cpa": 200}
 _LINEAR = {**_PLANES, "sgd": 20, "pegasos": 20}
 _KERNEL = {"auto": 10, "block": 10, "smo": 100_000, "active_set": 1_000, "ipm": 200}
+_MOST_SETS = 500
 _PAIR_RULES = ["most_violating_pair", "second_order", "maximum_gain", "hybrid_maximum_gain", "gain_one_row"]
 _PAIR_RULES += ["gain_all_cached", "decomposition"]
 _WITH_CLASSES = ("LinearSVC", "SVC", "OrdinalSVC")
@@ -132,6 +133,8 @@ def _kernel(rng: np.random.Generator, least: int = 2) -> tuple[dict[str, Any], n
     parameters = {"kernel": kernel, **_common(rng, _KERNEL)}
     if parameters["solver"] == "smo" and rng.random() < 0.5:
         parameters["working_set"] = str(rng.choice(_PAIR_RULES))
+        if parameters["working_set"] == "decomposition":
+            parameters["max_iter"] = _MOST_SETS
     if rng.random() < 0.05:
         parameters["stopping"] = "kkt"
     if kernel == "precomputed":

@@ -47,7 +47,8 @@ def make_data(n=120, d=6, seed=0):
 def record_of(model, kind):
     """A fitted SVR or OneClassSVM of scikit-learn as a record: its attributes have the shapes and signs of ours."""
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
-    arrays = {"dual_coef_": coef, "intercept_": model.intercept_, "n_support_": model.n_support_}
+    n_support = np.array([model.support_.size], dtype=np.int32)  # scikit-learn leaves its own unset for sparse rows
+    arrays = {"dual_coef_": coef, "intercept_": model.intercept_, "n_support_": n_support}
     params = {name: getattr(model, name) for name in ("kernel", "degree", "coef0")}
     values = {"gamma_": float(model._gamma), "n_features_in_": model.n_features_in_}
     return ModelRecord(kind, params, values, arrays | matrix_to_arrays("support_vectors_", model.support_vectors_))

@@ -2,13 +2,9 @@
 
 import sys
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
 from softmargin import SVC, ConvergenceDisplay, LinearSVC, MarginDisplay, RankingDisplay, SoftmarginError

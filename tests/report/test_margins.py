@@ -1,12 +1,8 @@
 """MarginDisplay: which rows are what, what is drawn, and what cannot be."""
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.svm import SVC as SklearnSVC

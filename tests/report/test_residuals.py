@@ -1,12 +1,8 @@
 """ResidualDisplay: what is drawn, from where, and what cannot be."""
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline

@@ -308,9 +308,11 @@ def solve_set(K, v, epsilon):
 
 
 @compiled
-def set_steps(steps, choice, slab, v, part, chosen):
+def set_steps(steps, inner_steps, choice, slab, v, part, chosen):
     """Up to `steps` steps on working sets of the most violating pairs, as many as `chosen` has room for.
 
+    A set can take thousands of pair steps of its own, so it also ends after the first set with which `inner_steps` pair
+    steps were made in all: otherwise an ill-conditioned problem would not hear Ctrl-C for minutes.
     `part` are variables for the working set to be copied to. `chosen` holds a set that lacks rows, for the call after
     NEED_ROWS, and ends with -1. Returns as `pair_steps`, and the pair steps inside the sets.
     """
@@ -319,7 +321,7 @@ def set_steps(steps, choice, slab, v, part, chosen):
     half = chosen.size // 2
     rising, falling = np.empty(half, np.int64), np.empty(half, np.int64)
     K = np.empty((chosen.size, chosen.size))
-    while made < steps:
+    while made < steps and pair_steps < inner_steps:
         if chosen[0] < 0:
             count = min(rank(v.rise, v.up, 1.0, rising), rank(v.fall, v.down, -1.0, falling))
             size = 0

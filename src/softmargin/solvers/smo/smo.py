@@ -56,7 +56,7 @@ RULES = {
 # A slice has _FIRST_STEPS steps at first, and later at most _SHARE of all steps so far: so the solve runs on for little
 # after it could have stopped.
 _FIRST_STEPS, _SHARE = 100, 1 / 16
-_SLICE_WORK = 20_000_000  # entries of kernel rows that a slice passes over: some 50 ms
+_SLICE_WORK = 20_000_000  # entries of kernel rows, or of working sets, that a slice passes over: some 50 ms
 _SLICE_MISSES = 32  # kernel rows that a slice computes
 _SHRINK_PERIOD = 1000  # steps between two looks at what can be set aside
 _LEAST_CURVATURE = 1e-12  # of a pair when second-order gains are compared, as a share of the largest K_ii
@@ -228,7 +228,8 @@ class SMO:
         while code == _loop.NEED_ROWS and (made == 0 or K.misses - misses < _SLICE_MISSES):
             problem.workers.check()
             if is_by_sets:
-                code, n, g, inner = _loop.set_steps(steps - made, choice, slab, variables, room, chosen)
+                inner_steps = max(1, _SLICE_WORK // chosen.size**2 - pair_steps)
+                code, n, g, inner = _loop.set_steps(steps - made, inner_steps, choice, slab, variables, room, chosen)
             else:
                 code, n, g = _loop.pair_steps(steps - made, choice, slab, variables, pair, chosen)
                 inner = n
