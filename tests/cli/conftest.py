@@ -14,7 +14,8 @@ from softmargin.cli.app import app
 
 # A test that was started in the background inherits an ignored SIGINT; a program at a terminal does not.
 PROGRAM = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+    "signal.signal(signal.SIGINT, signal.default_int_handler); "
     "from softmargin.cli.main import main; main()"
 )
 
