@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.report.ranking import RankingDisplay as RankingDisplay
     from softmargin.report.residuals import ResidualDisplay as ResidualDisplay
     from softmargin.solvers.active_set.active_set import ActiveSet as ActiveSet
+    from softmargin.solvers.coordinate.coordinate import CoordinateDescent as CoordinateDescent
     from softmargin.solvers.cutting_plane.cpa import CPA as CPA
     from softmargin.solvers.cutting_plane.ocas import OCAS as OCAS
     from softmargin.solvers.interior.ipm import IPM as IPM

@@ -74,6 +74,8 @@ class LinearEstimator(Estimator):
         solver = self._solver()
         rule = getattr(solver, "stopping", "relative_gap")
         stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule)
+        if hasattr(solver, "tol"):  # it asks only how exact its own look at the gap has to be
+            solver = replace(solver, tol=stop.tol)
         return Limits(solver, stop, thread_count(self.n_jobs))
 
     def _validated(self, X: Any, y: Any, **options: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from softmargin.core.kinds import COORDINATES, PLANES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.data.convert import as_products, is_storage
 from softmargin.data.rows import Products
@@ -12,7 +13,7 @@ from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
-from softmargin.estimators.linear_work import plane_solver
+from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.novelty import NoveltyMixin
 from softmargin.estimators.scoring import finite_scores, inside_or_outside, linear_scores
 from softmargin.estimators.settings import LinearSetting
@@ -121,7 +122,7 @@ class LinearOneClassSVM(NoveltyMixin, LinearEstimator):
         return self._fit(X, y, {"sample_weight": sample_weight})
 
     def _solver(self) -> Solver:
-        return plane_solver(self.solver)
+        return linear_solver(self.solver, (PLANES, COORDINATES))
 
     def _setting(self) -> LinearSetting:
         validation.share(self.nu, "nu")

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from softmargin.core.kinds import COORDINATES, PLANES, SINGLE_ROWS
 from softmargin.core.result import Solution, WeightStart
 from softmargin.data.rows import Products
 from softmargin.estimators import validation
@@ -152,7 +153,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return self._fit(X, y, {"sample_weight": sample_weight})
 
     def _solver(self) -> Solver:
-        return linear_solver(self.solver, self.random_state)
+        return linear_solver(self.solver, (PLANES, COORDINATES, SINGLE_ROWS), self.random_state)
 
     def _setting(self) -> LinearSetting:
         return LinearSetting(validation.positive_number(self.C, "C"), chosen_intercept(self))

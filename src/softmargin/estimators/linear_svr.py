@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from softmargin.core.kinds import COORDINATES, PLANES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed, chosen_intercept
-from softmargin.estimators.linear_work import plane_solver
+from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.scoring import finite_scores, linear_scores
 from softmargin.estimators.settings import LinearSetting
 from softmargin.problems.hinge_targets import Tube
@@ -135,7 +136,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         return self._fit(X, y, {"sample_weight": sample_weight})
 
     def _solver(self) -> Solver:
-        return plane_solver(self.solver)
+        return linear_solver(self.solver, (PLANES, COORDINATES))
 
     def _setting(self) -> LinearSetting:
         validation.loss(self.loss)

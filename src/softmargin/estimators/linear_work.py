@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
-from softmargin.core.kinds import PLANES, SINGLE_ROWS
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
@@ -23,25 +22,21 @@ from softmargin.estimators.base import Observers, fingerprint
 from softmargin.estimators.settings import Setting
 from softmargin.estimators.solver_choice import named_solver
 from softmargin.solvers.base import Solver, run
+from softmargin.solvers.coordinate.coordinate import CoordinateState
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
-from softmargin.solvers.subgradient.state import SubgradientSolver, SubgradientState
+from softmargin.solvers.subgradient.state import SubgradientState
 
 # A training state from a file says how good its best point is. If the rows say something that differs by more than this
 # share, the state belongs to other data; rounding alone stays far below.
 STATE_SLACK = 0.1
 
 
-def linear_solver(solver: Any, random_state: Any = None) -> Solver:
+def linear_solver(solver: Any, needs: tuple[str, ...], random_state: Any = None) -> Solver:
     """A solver from its name, or a configured solver; one that draws at random without a seed is given one."""
-    found = named_solver(solver, (PLANES, SINGLE_ROWS), auto="ocas")
-    if isinstance(found, SubgradientSolver) and found.seed is None and random_state is not None:
+    found = named_solver(solver, needs, auto="ocas")
+    if hasattr(found, "seed") and found.seed is None and random_state is not None:
         return replace(found, seed=validation.seed(random_state))
     return found
-
-
-def plane_solver(solver: Any) -> Solver:
-    """A solver for risks that are no sum over rows, from its name, or a configured one."""
-    return named_solver(solver, (PLANES,), auto="ocas")
 
 
 @dataclass(frozen=True)
@@ -181,6 +176,9 @@ def _fits(problem: Any, state: Any) -> bool:
     match state:
         case PlaneState():
             return state.planes.shape == (problem.n_outputs, problem.n_weights)
+        case CoordinateState():
+            sizes = state.beta.size, state.bound.size, state.best_f.size, state.best.size
+            return sizes == (problem.n_rows, problem.n_rows, problem.n_outputs, problem.n_weights)
         case SubgradientState():
             return (state.best_f.size, state.w.size) == (problem.n_outputs, problem.n_weights)
     return True
@@ -196,7 +194,7 @@ def _check_state(problem: Any, state: Any) -> None:
         case PlaneState():
             w, f = state.planes.weights(problem, state.best), state.best.f
             share = float(np.abs(state.gamma).max(initial=0.0)) / state.C if state.C > 0.0 else math.inf
-        case SubgradientState():
+        case SubgradientState() | CoordinateState():
             w, f = state.best, state.best_f
         case _:
             return

@@ -6,12 +6,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
+from softmargin.core.kinds import PLANES
 from softmargin.core.result import Certificate, Solution
 from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
-from softmargin.estimators.linear_work import plane_solver
+from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.rank_svm import stored_ranking
 from softmargin.estimators.scoring import finite_scores, linear_scores
 from softmargin.estimators.settings import OrdinalSetting, OrdinalTarget, RankSetting, RankTarget
@@ -160,7 +161,7 @@ class OrdinalSVC(ClassifierMixin, LinearEstimator):
         return self._fit(X, y, {"sample_weight": sample_weight}, order=order)
 
     def _solver(self) -> Solver:
-        return plane_solver(self.solver)
+        return linear_solver(self.solver, (PLANES,))
 
     def _setting(self) -> OrdinalSetting | RankSetting:
         """Thresholds that are fitted afterwards need a ranking only, of all rows as one query."""

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import PLANES
 from softmargin.core.result import PlaneSolution, Solution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
-from softmargin.estimators.linear_work import plane_solver
+from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.scoring import finite_scores, linear_scores
 from softmargin.estimators.settings import RankSetting, RankTarget
 from softmargin.linalg.counting import Pairs
@@ -153,7 +154,7 @@ class RankSVM(LinearEstimator):
         return self._fit(X, y, {"qid": qid, "sample_weight": sample_weight})
 
     def _solver(self) -> Solver:
-        return plane_solver(self.solver)
+        return linear_solver(self.solver, (PLANES,))
 
     def _setting(self) -> RankSetting:
         return RankSetting(

@@ -20,6 +20,7 @@ from softmargin.estimators.settings import LastStep
 from softmargin.io.record import CODES, check_axes
 from softmargin.problems import hinge, ordinal, ranking
 from softmargin.problems.base import Hint, is_wide
+from softmargin.solvers.coordinate.coordinate import CoordinateState
 from softmargin.solvers.cutting_plane.planes import FIRST_CAPACITY, Latest, PlaneParts, Planes
 from softmargin.solvers.cutting_plane.state import PlaneState
 from softmargin.solvers.dual_state import DualState
@@ -321,6 +322,7 @@ FORMS = {
     "PlaneState": Form(PlaneState, hinge.Witness, {Planes: _HingePlanes}),
     "RankingState": Form(PlaneState, ranking.Witness, {Planes: _RankingPlanes, Hint: LastStep}),
     "OrdinalState": Form(PlaneState, ordinal.Witness, {Planes: _OrdinalPlanes, Hint: LastStep}),
+    "CoordinateState": Form(CoordinateState, None, {}),
     "SubgradientState": Form(SubgradientState, None, {}),
     "DualState": Form(DualState, None, {}),
 }

@@ -17,14 +17,14 @@ Kernel problems are one class, `problems.box_qp.BoxQP`, which is the contract it
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from softmargin.core.result import Certificate, Solution
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Flat
+from softmargin.data.rows import Flat, Products
 from softmargin.problems.intercepts import Intercept
 
 
@@ -173,6 +173,59 @@ class RowProblem(RiskProblem, Protocol):
 
         The data themselves where they are stored by rows; a copy of just these rows where by columns.
         """
+        ...
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The dual of a linear problem, row by row, in signed variables beta_i with w = X'beta:
+
+        max over beta of sum_i t_i beta_i - epsilon |beta_i| - 1/2 ridge_i beta_i^2   -   1/2 |X'beta|^2
+
+    with lo <= beta <= hi, and sum(beta) = total if the intercept is free. `target` is t. Losses that are squared have a
+    ridge and endless ranges; of others the array is empty.
+    """
+
+    target: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    epsilon: float = 0.0
+    total: float = 0.0
+    ridge: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+
+class CoordinateProblem(Protocol):
+    """A linear problem whose dual has one variable a row, for solvers that change one of them at a time."""
+
+    C: float
+    workers: Workers
+
+    @property
+    def rows(self) -> Products: ...
+    @property
+    def intercept(self) -> Intercept: ...
+    @property
+    def coordinates(self) -> Coordinates: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_outputs(self) -> int:
+        """Length of what `outputs` returns: the outputs of the rows come first."""
+        ...
+
+    @property
+    def n_weights(self) -> int: ...
+    @property
+    def scale(self) -> float: ...
+    def outputs(self, w: np.ndarray) -> np.ndarray: ...
+    def risk(self, f: np.ndarray) -> float: ...
+    def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float) -> LineMinimum: ...
+    def rows_at(self, index: np.ndarray) -> tuple[Flat, np.ndarray]:
+        """As `RowProblem.rows_at`."""
+        ...
+
+    def solution_of(self, w: np.ndarray, f: np.ndarray, beta: np.ndarray) -> Solution:
+        """The candidate for the judge: w with its best intercept, and a dual vector."""
         ...
 
 

@@ -14,19 +14,19 @@ Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Suppor
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.core.kinds import PLANES, SINGLE_ROWS
+from softmargin.core.kinds import COORDINATES, PLANES, SINGLE_ROWS
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
 from softmargin.data.rows import Flat, Products, has_row_access
 from softmargin.problems import fixed_intercept, free_intercept
-from softmargin.problems.base import Hint, LineMinimum, Pattern, PlaneAlong
+from softmargin.problems.base import Coordinates, Hint, LineMinimum, Pattern, PlaneAlong
 from softmargin.problems.hinge_targets import HingeTarget, as_target
 from softmargin.problems.hinges import Hinges
 from softmargin.problems.intercepts import Free, Intercept
@@ -56,9 +56,10 @@ class Hinge:
 
     @property
     def serves(self) -> tuple[str, ...]:
-        """Solvers that visit single rows know two classes only, and need single rows."""
-        is_plain = self.targets is None and has_row_access(self.rows)
-        return (PLANES, SINGLE_ROWS) if is_plain else (PLANES,)
+        """Planes need products only, all other solvers single rows; SGD and Pegasos know two classes only."""
+        if not has_row_access(self.rows):
+            return (PLANES,)
+        return (PLANES, COORDINATES, SINGLE_ROWS) if self.targets is None else (PLANES, COORDINATES)
 
     def __post_init__(self) -> None:
         self._target.check(self.C, self.intercept)
@@ -85,8 +86,16 @@ class Hinge:
         return self._target.lowest
 
     @property
+    def n_rows(self) -> int:
+        return self._target.n_rows
+
+    @property
     def n_outputs(self) -> int:
         return self._target.v.size
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        return self._target.coordinates(self.C)
 
     @property
     def n_weights(self) -> int:
@@ -168,6 +177,10 @@ class Hinge:
         if self.intercept.is_free:
             b = self._best_intercept(f)
         return Solution(w, b, self._target.dual(alpha))
+
+    def solution_of(self, w: np.ndarray, f: np.ndarray, beta: np.ndarray) -> Solution:
+        """The candidate with signed dual variables of the rows, in place of planes."""
+        return replace(self.solution(w, f, (), np.empty(0)), alpha=self._target.dual(self._target.alphas(beta)))
 
     def _best_intercept(self, f: np.ndarray) -> float:
         """The best b. If some b leaves no loss at all, the middle of all of them, which rounding cannot turn into one.

@@ -34,6 +34,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.stopping import NEGLIGIBLE
 from softmargin.data.rows import Products
 from softmargin.linalg.rounding import TINY, above, below, two_product, two_sum
+from softmargin.problems.base import Coordinates
 from softmargin.problems.bracket import Bound, Side
 from softmargin.problems.feasible import balanced, clipped, covering
 from softmargin.problems.intercepts import Intercept
@@ -95,6 +96,10 @@ class HingeTarget(Protocol):
 
     def feasible(self, dual: np.ndarray, C: float, intercept: Intercept) -> np.ndarray:
         """Signed variables that satisfy the constraints of the dual exactly, from whatever is handed in."""
+        ...
+
+    def coordinates(self, C: float) -> Coordinates:
+        """The dual as solvers see it that change one variable at a time, in rounded numbers."""
         ...
 
     def linear(self, beta: np.ndarray) -> Bound:
@@ -168,6 +173,10 @@ class TwoClasses(_Nonnegative, _OneHinge):
             alpha = balanced(alpha, self.v > 0)
         return alpha * np.sign(self.v)
 
+    def coordinates(self, C: float) -> Coordinates:
+        upper = C * self.v
+        return Coordinates(np.sign(self.v), np.minimum(upper, 0.0), np.maximum(upper, 0.0))
+
     def linear(self, beta: np.ndarray) -> Bound:
         value = fsum(np.abs(beta).tolist())
         return Bound(value, below(value))
@@ -229,6 +238,9 @@ class Tube(_Nonnegative):
         if intercept.is_free:
             size = balanced(size, is_positive)
         return np.where(is_positive, size, -size)
+
+    def coordinates(self, C: float) -> Coordinates:
+        return Coordinates(self.y, -C * self.weights, C * self.weights, self.epsilon)
 
     def linear(self, beta: np.ndarray) -> Bound:
         used = np.flatnonzero(beta)
@@ -312,6 +324,10 @@ class OneClass(_OneHinge):
         check_length(dual, self.n_rows)
         product, rest = self._total_pair
         return covering(clipped(dual, self.weights, 1.0), self.weights, product + rest)
+
+    def coordinates(self, C: float) -> Coordinates:
+        zeros = np.zeros(self.n_rows)
+        return Coordinates(zeros, zeros, self.weights, total=self.total)
 
     def linear(self, beta: np.ndarray) -> Bound:
         return Bound(0.0, 0.0)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from softmargin.solvers.active_set.active_set import ActiveSet as ActiveSet
     from softmargin.solvers.base import Solver as Solver
     from softmargin.solvers.base import run as run
+    from softmargin.solvers.coordinate.coordinate import CoordinateDescent as CoordinateDescent
     from softmargin.solvers.cutting_plane.cpa import CPA as CPA
     from softmargin.solvers.cutting_plane.ocas import OCAS as OCAS
     from softmargin.solvers.interior.ipm import IPM as IPM
@@ -23,6 +24,7 @@ _HOMES = {
     "Stop": "softmargin.core.stopping",
     "Solver": ".base",
     "OCAS": ".cutting_plane.ocas",
+    "CoordinateDescent": ".coordinate.coordinate",
     "CPA": ".cutting_plane.cpa",
     "Pegasos": ".subgradient.pegasos",
     "SGD": ".subgradient.sgd",

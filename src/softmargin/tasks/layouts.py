@@ -218,6 +218,12 @@ STATES = {
         "best_f": "F64 rows",
         "bound": "F64 rows",
     },
+    "CoordinateState": {
+        "beta": "F64 rows",
+        "best": "F64 weights",
+        "best_f": "F64 outputs",
+        "bound": "F64 rows",
+    },
     "DualState": {
         "beta": "F64 members",
         "f": "F64 members",

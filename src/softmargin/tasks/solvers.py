@@ -6,7 +6,7 @@ and one line here. Nothing is imported before a solver is used.
 
 from dataclasses import dataclass
 
-from softmargin.core.kinds import BOX, PLANES, SINGLE_ROWS
+from softmargin.core.kinds import BOX, COORDINATES, PLANES, SINGLE_ROWS
 from softmargin.tasks.lazy import Lazy
 
 
@@ -26,6 +26,12 @@ class SolverEntry:
 
 SOLVERS = (
     SolverEntry("ocas", Lazy("softmargin.solvers.cutting_plane.ocas:OCAS"), PLANES, "always, for now"),
+    SolverEntry(
+        "coordinate",
+        Lazy("softmargin.solvers.coordinate.coordinate:CoordinateDescent"),
+        COORDINATES,
+        "where features are many and rows are sparse, as in text",
+    ),
     SolverEntry("cpa", Lazy("softmargin.solvers.cutting_plane.cpa:CPA"), PLANES, "to compare with SVM-perf"),
     SolverEntry("pegasos", Lazy("softmargin.solvers.subgradient.pegasos:Pegasos"), SINGLE_ROWS, "for a quick look"),
     SolverEntry("sgd", Lazy("softmargin.solvers.subgradient.sgd:SGD"), SINGLE_ROWS, "for a quick look"),

@@ -1,0 +1,144 @@
+"""The compiled part of coordinate descent: shuffling the rows, and visiting them one after the other.
+
+The score of a row, which is its output in the centred problem plus the intercept, is
+
+    u_i = w.x_i + bias w_last - excess m_i + level
+
+    m_i       the inner product of row i with the mean row (an array of length 0 if nothing is centred)
+    excess    sum(beta) - total, which the free intercept drives to zero
+    level     what all rows have in common: the intercept, its penalty, and the rest of the centring
+
+`excess` and `level` change with every step, and so they live in the array `sums` beside w.mean(x):
+sums = [excess, w.mean(x)], and level = b - sums[1] + excess (|mean(x)|^2 + s2).
+"""
+
+import numpy as np
+
+from softmargin.core.jit import compiled
+
+
+@compiled
+def shuffle(order, count, seed):
+    """Put the first `count` rows of `order` in a random order; `seed` holds the state of the generator (xorshift)."""
+    s = seed[0]
+    for i in range(count - 1, 0, -1):
+        s ^= s << np.uint64(13)
+        s ^= s >> np.uint64(7)
+        s ^= s << np.uint64(17)
+        # 31 bits times a number of rows, shifted back: even enough, and quicker than a remainder
+        j = np.int64(((s >> np.uint64(33)) * np.uint64(i + 1)) >> np.uint64(31))
+        order[i], order[j] = order[j], order[i]
+    seed[0] = s
+
+
+@compiled(sums=True)
+def sparse_product(values, indices, begin, end, w):
+    total = 0.0
+    for k in range(begin, end):
+        total += np.float64(values[k]) * w[indices[k]]
+    return total
+
+
+@compiled(sums=True)
+def dense_product(values, begin, n_cols, w):
+    total = 0.0
+    for k in range(n_cols):
+        total += np.float64(values[begin + k]) * w[k]
+    return total
+
+
+@compiled
+def loss_of(terms, i, u):
+    """The loss of row i at the score u."""
+    short, long = terms.target[i] - terms.epsilon - u, u - terms.target[i] - terms.epsilon
+    if terms.ridge.size:
+        miss = max(short if terms.hi[i] > 0.0 else 0.0, long if terms.lo[i] < 0.0 else 0.0, 0.0)
+        return 0.5 * miss * miss / terms.ridge[i]
+    return max(0.0, short) * terms.hi[i] - max(0.0, long) * terms.lo[i]
+
+
+@compiled
+def visit(flat, place, rows, terms, shape, beta, w, sums, threshold, dropped):
+    """One step on each of the `rows`, of which row k lies at `place[k]` in the data; changes beta, w and sums.
+
+    Rows whose variable stays at an end of its range by more than `threshold` are marked in `dropped`. Returns the
+    largest violation of the optimality conditions that was met, the sum of the losses as they were met, and how much of
+    it belongs to the rows that are marked.
+    """
+    values, indices, indptr, n_cols = flat.values, flat.indices, flat.indptr, flat.n_cols
+    is_sparse, is_centred, has_ridge = indptr.size > 0, terms.shift.size > 0, terms.ridge.size > 0
+    epsilon, bias = terms.epsilon, shape.bias
+    excess, along_mean, worst, loss, left = sums[0], sums[1], 0.0, 0.0, 0.0
+    for k in range(rows.size):
+        i, at = rows[k], place[k]
+        if is_sparse:
+            begin, end = np.int64(indptr[at]), np.int64(indptr[at + 1])
+            u = sparse_product(values, indices, begin, end, w)
+        else:
+            begin, end = at * n_cols, (at + 1) * n_cols
+            u = dense_product(values, begin, n_cols, w)
+        u += bias * w[n_cols] + shape.b - along_mean + excess * shape.spread
+        if is_centred:
+            u -= excess * terms.shift[i]
+        own = loss_of(terms, i, u)
+        loss += own
+        old, q = beta[i], terms.curvature[i]
+        g = u - terms.target[i]
+        if has_ridge:
+            g += terms.ridge[i] * old
+        rising = g + epsilon if old >= 0.0 else g - epsilon  # the derivative if beta_i rises, and if it falls
+        falling = g + epsilon if old > 0.0 else g - epsilon
+        if rising < 0.0 and old < terms.hi[i]:
+            worst = max(worst, -rising)
+        elif falling > 0.0 and old > terms.lo[i]:
+            worst = max(worst, falling)
+        else:
+            room = min(rising if old < terms.hi[i] else np.inf, -falling if old > terms.lo[i] else np.inf)
+            if room > threshold:
+                dropped[k] = True
+                left += own
+            continue
+        if q > 0.0:
+            z = old - g / q
+            new = max(0.0, z - epsilon / q) if z > 0.0 else min(0.0, z + epsilon / q)
+            new = min(max(new, terms.lo[i]), terms.hi[i])
+        else:  # nothing bends the objective: to the end of the range, or to the kink on the way
+            far = terms.hi[i] if rising < 0.0 else terms.lo[i]
+            new = 0.0 if old * far < 0.0 else far
+        step = new - old
+        if step == 0.0:
+            continue
+        beta[i] = new
+        if is_sparse:
+            for t in range(begin, end):
+                w[indices[t]] += step * np.float64(values[t])
+        else:
+            for t in range(n_cols):
+                w[t] += step * np.float64(values[begin + t])
+        w[n_cols] += step * bias
+        excess += step
+        if is_centred:
+            along_mean += step * terms.shift[i]
+    sums[0], sums[1] = excess, along_mean
+    return worst, loss, left
+
+
+@compiled
+def losses(terms, rows, u):
+    """The sum of the losses of these rows at their scores."""
+    total = 0.0
+    for k in range(rows.size):
+        total += loss_of(terms, rows[k], u[k])
+    return total
+
+
+@compiled
+def rooms(terms, beta, u, out):
+    """By how much each variable stays where it is: infinite if it can move nowhere, negative if it wants to move."""
+    for i in range(beta.size):
+        g = u[i] - terms.target[i]
+        if terms.ridge.size:
+            g += terms.ridge[i] * beta[i]
+        rising = g + terms.epsilon if beta[i] >= 0.0 else g - terms.epsilon
+        falling = g + terms.epsilon if beta[i] > 0.0 else g - terms.epsilon
+        out[i] = min(rising if beta[i] < terms.hi[i] else np.inf, -falling if beta[i] > terms.lo[i] else np.inf)

@@ -1,0 +1,454 @@
+"""Dual coordinate descent for linear machines: one variable at a time, with w kept up to date.
+
+    min over beta of 1/2 |X'beta|^2 + 1/2 sum_i ridge_i beta_i^2 - sum_i t_i beta_i + epsilon sum_i |beta_i|,
+    lo <= beta <= hi,   and sum(beta) = total if the intercept is free
+
+    repeat, for the rows that are active, in a new random order each time (an epoch):
+        u = w.x_i (+ b)
+        beta_i = the minimiser over beta_i alone, which costs one product w.x_i         Algorithm 1, eq. (9)
+        w += (change of beta_i) x_i
+        row i is set aside if beta_i stays at its end by more than any row was off      Section 3.2
+    now and then: the objective of w, and which rows are active, from the outputs of all rows
+
+Two things are added to the method of the paper:
+
+- The primal value of w lags behind the dual value of beta, by a factor of 10 to 40 on text. The mean of w over the last
+  third of the epochs is a much better point, and the best point on the line through both is better still.
+- A free intercept is the multiplier of sum(beta) = total. It costs next to nothing as an augmented Lagrangian: the
+  score of a row is w.x_i + b + s2 excess, with excess = sum(beta) - total carried along, and b += s2 excess after every
+  epoch. Rows far from the origin would make that slow, so that the rows are centred, without being touched: w is
+  replaced by w - excess mean(x), which is the same where the excess is zero, and everything that this changes follows
+  from m_i = x_i.mean(x) and w.mean(x).
+
+References: C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan, A Dual Coordinate Descent Method for
+Large-scale Linear SVM, ICML 2008, Algorithms 1 to 3. C.-H. Ho, C.-J. Lin, Large-scale Linear Support Vector Regression,
+JMLR 13, 2012, for the kink of regression at zero. D. Bertsekas, Constrained Optimization and Lagrange Multiplier
+Methods, 1982, for the multiplier.
+
+Symbols: alpha -> beta (signed); Q_ii -> curvature; D_ii -> ridge; M, m -> threshold.
+
+Departs from the paper: signed variables; one threshold for rows at either end; which rows are active is decided anew
+from the outputs of all rows whenever these are there, and not only at the end. The stop rule is the duality gap. It is
+estimated from the losses that an epoch meets anyway, and computed when the estimate says that it may be small enough.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import COORDINATES
+from softmargin.core.result import Solution, WeightStart
+from softmargin.core.stopping import Measure, relative_gap
+from softmargin.problems.base import CoordinateProblem
+
+# Compiled code is interrupted between slices of about this many values; a step has at least as many.
+SLICE_VALUES = 1 << 20
+# The mean of w begins anew when this many times as many epochs were made as at its last beginning.
+TAIL_GROWTH = 1.5
+# The value of the point is computed at least whenever the visits have grown by this factor.
+LOOK_GROWTH = 1.3
+# s2 of the augmented Lagrangian, as a share of the mean squared length of the centred rows.
+PENALTY_SHARE = 0.1
+# What the estimated gap may be wrong by before it is corrected: the limits of the correction.
+LEAST_CORRECTION, MOST_CORRECTION = 0.02, 50.0
+# The solve has stalled if neither value changed by more than LEAST_PROGRESS of its size in so many looks in a row.
+STALL_LOOKS, LEAST_PROGRESS = 20, 1e-15
+_FIRST_SEED = 0x9E3779B97F4A7C15  # any odd number will do; the generator must not begin at zero
+
+
+class Terms(NamedTuple):
+    """What belongs to each row: see `problems.base.Coordinates`. `shift` is m_i, or empty where nothing is centred."""
+
+    target: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    ridge: np.ndarray
+    curvature: np.ndarray
+    shift: np.ndarray
+    epsilon: float
+
+
+class Shape(NamedTuple):
+    """What all rows have in common while an epoch runs: the constant feature, b, and |mean(x)|^2 + s2."""
+
+    bias: float
+    b: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Known:
+    """What follows from the problem alone."""
+
+    terms: Terms
+    total: float
+    present: np.ndarray
+    penalty: float
+    spread: float
+    row_values: float
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Where the visits have come to. All of it can be made anew from the variables, and so it is never saved.
+
+    w is X'beta, with the weight of the constant feature last, or 0. The first `n_active` rows of `order` are visited.
+    `excess` is sum(beta) less what it should be, `along_mean` is w.mean(x). Rows are set aside if they stay where they
+    are by more than `threshold`; `rest` is the loss of those. `tail` is the sum of the points after the last `n_tail`
+    epochs. `correction` is what the last estimate of the gap was wrong by.
+    """
+
+    known: Known
+    w: np.ndarray
+    order: np.ndarray
+    n_active: int
+    excess: float
+    along_mean: float
+    tail: np.ndarray
+    tail_end: int
+    next_look: int
+    n_tail: int = 0
+    threshold: float = math.inf
+    rest: float = 0.0
+    correction: float = 1.0
+
+
+@dataclass(frozen=True)
+class CoordinateState:
+    """A solve between two steps, at the variables beta and the multiplier b of a free intercept.
+
+    `best` with its outputs `best_f` is the point with the lowest primal value so far, `bound` the dual vector with the
+    highest dual value. Both are as of the last look at all rows; `is_measured` says that this was the last step.
+    """
+
+    beta: np.ndarray
+    b: float
+    best: np.ndarray
+    best_f: np.ndarray
+    bound: np.ndarray
+    primal: float
+    dual: float
+    C: float
+    seed: int
+    is_measured: bool = True
+    iterations: int = 0
+    epochs: int = 0
+    visits: int = 0
+    passes: int = 0
+    idle: int = 0
+    sweep: Sweep | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class CoordinateDescent:
+    """Dual coordinate descent.
+
+    Parameters
+    ----------
+    seed : int or None
+        Of the random orders in which rows are visited. None is LinearSVC's random_state, or a fixed one: the same
+        data give the same result.
+    tol : float
+        What the loop is going to ask for. It only tells when the value of the point is worth computing.
+    stopping : "relative_gap" or "epsilon"
+        What `tol` is compared with: (P - D) / P, or (P - D) / (C sum(s)).
+    """
+
+    seed: int | None = None
+    tol: float = 1e-3
+    stopping: str = "relative_gap"
+    needs: ClassVar[str] = COORDINATES
+    state_type: ClassVar[type] = CoordinateState
+
+    def __post_init__(self) -> None:
+        seed = self.seed
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or int(seed) < 0):
+            raise SoftmarginError(f"seed={seed!r} must be an integer of at least 0, or None for a fixed one.")
+
+    def init(self, problem: CoordinateProblem, start: Any = None) -> CoordinateState:
+        """Continues a state, at its C or at another; bare weights are a first point, but say nothing about beta."""
+        if isinstance(start, CoordinateState):
+            is_same = start.C == problem.C and start.sweep is not None
+            return replace(start, idle=0) if is_same else _restarted(problem, start)
+        known = _known(problem)
+        f = np.zeros(problem.n_outputs)
+        state = CoordinateState(
+            beta=np.zeros(problem.n_rows),
+            b=0.0,
+            best=np.zeros(problem.n_weights),
+            best_f=f,
+            bound=np.zeros(problem.n_rows),
+            primal=problem.C * problem.risk(f),
+            dual=_first_dual(known),
+            C=problem.C,
+            seed=_first_seed(self.seed),
+            sweep=_first_sweep(problem, known, np.zeros(problem.n_rows)),
+        )
+        if isinstance(start, WeightStart):
+            f = problem.outputs(start.w)
+            value = 0.5 * float(start.w @ start.w) + problem.C * problem.risk(f)
+            if value < state.primal:
+                state = replace(state, best=start.w, best_f=f, primal=value, passes=1)
+        return state
+
+    def step(self, problem: CoordinateProblem, state: CoordinateState) -> CoordinateState:
+        """Epochs over the active rows, one or, if they are short, more; then perhaps a look at all rows."""
+        sweep = state.sweep
+        assert sweep is not None
+        after, sweep, estimate = _epochs(problem, state, sweep)
+        is_solved = sweep.threshold == 0.0 or sweep.n_active == 0
+        if is_solved or estimate * sweep.correction <= self.tol or after.visits >= sweep.next_look:
+            after, sweep = _measured(problem, after, sweep, estimate)
+        return replace(after, sweep=sweep, iterations=state.iterations + 1)
+
+    def measure(self, problem: CoordinateProblem, state: CoordinateState) -> Measure:
+        violation = (state.primal - state.dual) / problem.scale if problem.scale > 0 else 0.0
+        return Measure(state.primal, state.dual, problem.scale, violation, settled=state.is_measured)
+
+    def counts(self, state: CoordinateState) -> dict[str, int]:
+        return {
+            "iterations": state.iterations,
+            "passes": state.passes + state.visits // max(1, state.beta.size),
+            "epochs": state.epochs,
+            "visits": state.visits,
+        }
+
+    def solution(self, problem: CoordinateProblem, state: CoordinateState) -> Solution:
+        return problem.solution_of(state.best, state.best_f, state.bound)
+
+    def is_stalled(self, state: CoordinateState) -> bool:
+        return state.idle >= STALL_LOOKS or not np.isfinite(state.beta).all()
+
+
+def _first_seed(seed: int | None) -> int:
+    """A generator that begins anywhere but at zero, and at another place for every seed."""
+    return (_FIRST_SEED * (2 * int(seed or 0) + 1)) % 2**64
+
+
+def _known(problem: CoordinateProblem) -> Known:
+    """Targets and ranges of the variables, curvatures, and what centres the rows. One pass, three if b is free."""
+    given, rows = problem.coordinates, problem.rows
+    present = np.flatnonzero(given.hi > given.lo)
+    curvature = rows.sq_norms() + problem.intercept.feature**2
+    shift, penalty, spread = np.empty(0), 0.0, 0.0
+    if problem.intercept.is_free and present.size:
+        weights = np.zeros(rows.n_rows)
+        weights[present] = 1.0 / present.size
+        mean = rows.t_dot(weights)
+        shift, square = rows.dot(mean), float(mean @ mean)
+        curvature = np.maximum(curvature - 2.0 * shift + square, 0.0)
+        penalty = PENALTY_SHARE * float(curvature[present].mean())
+        if penalty == 0.0:  # all rows are the same: only the intercept can tell them apart
+            penalty = max(1.0, float(np.abs(given.target).max())) / float(_finite_range(given, present).mean())
+        spread = square + penalty
+        curvature += penalty
+    if given.ridge.size:
+        curvature += given.ridge
+    terms = Terms(given.target, given.lo, given.hi, given.ridge, curvature, shift, given.epsilon)
+    flat, _ = problem.rows_at(present[:1])
+    row_values = max(1.0, flat.values.size / max(flat.n_rows, 1))
+    return Known(terms, given.total, present, penalty, spread, row_values)
+
+
+def _finite_range(given: Any, present: np.ndarray) -> np.ndarray:
+    width = (given.hi - given.lo)[present]
+    return np.where(np.isfinite(width), width, 1.0)
+
+
+def _first_dual(known: Known) -> float:
+    """The dual value of beta = 0, which is feasible unless the variables have to add up to something."""
+    return 0.0 if known.total == 0.0 else -math.inf
+
+
+def _first_sweep(problem: CoordinateProblem, known: Known, beta: np.ndarray, epochs: int = 0, visits: int = 0) -> Sweep:
+    """All rows are active, and the mean of the points begins."""
+    w = np.zeros(problem.rows.n_cols + 1)
+    along_mean = 0.0
+    if beta.any():
+        w[: problem.n_weights] = problem.intercept.extended(problem.rows.t_dot(beta), float(beta.sum()))
+        along_mean = float(known.terms.shift @ beta) if known.terms.shift.size else 0.0
+    return Sweep(
+        known=known,
+        w=w,
+        order=known.present,
+        n_active=known.present.size,
+        excess=float(beta.sum()) - known.total,
+        along_mean=along_mean,
+        tail=np.zeros(w.size),
+        tail_end=epochs + 4,
+        next_look=visits + known.present.size,
+    )
+
+
+def _restarted(problem: CoordinateProblem, start: CoordinateState) -> CoordinateState:
+    """A state at another C, or from a file: its variables in the same shares of their ranges, and its best point."""
+    known = _known(problem)
+    beta = np.clip(start.beta * (problem.C / start.C), known.terms.lo, known.terms.hi)
+    state = replace(
+        start,
+        beta=beta,
+        bound=np.zeros(beta.size),
+        primal=0.5 * float(start.best @ start.best) + problem.C * problem.risk(start.best_f),
+        dual=_first_dual(known),
+        C=problem.C,
+        idle=0,
+    )
+    sweep = _first_sweep(problem, known, beta, start.epochs, start.visits)
+    state, sweep = _measured(problem, state, sweep, 0.0)
+    return replace(state, sweep=sweep)
+
+
+def _epochs(problem: CoordinateProblem, state: CoordinateState, sweep: Sweep) -> tuple[CoordinateState, Sweep, float]:
+    """Enough epochs to make a step, and an estimate of the relative gap after the last of them."""
+    from softmargin.solvers.coordinate import _visits
+
+    known = sweep.known
+    terms, bias = known.terms, problem.intercept.feature
+    beta, w, order, tail = state.beta.copy(), sweep.w.copy(), sweep.order.copy(), sweep.tail.copy()
+    sums, seed = np.array([sweep.excess, sweep.along_mean]), np.array([state.seed], dtype=np.uint64)
+    n_active, b, threshold, rest = sweep.n_active, state.b, sweep.threshold, sweep.rest
+    n_tail, tail_end, epochs, visits, loss = sweep.n_tail, sweep.tail_end, state.epochs, state.visits, 0.0
+    n_slice = max(1, int(SLICE_VALUES / known.row_values))
+    last_visit = visits + n_slice
+    while visits < last_visit and n_active:
+        _visits.shuffle(order, n_active, seed)
+        shape = Shape(bias, b, known.spread)
+        dropped = np.zeros(n_active, dtype=np.bool_)
+        worst, loss, left = 0.0, 0.0, 0.0
+        for begin in range(0, n_active, n_slice):
+            problem.workers.check()
+            part = slice(begin, min(begin + n_slice, n_active))
+            flat, place = problem.rows_at(order[part])
+            found = _visits.visit(flat, place, order[part], terms, shape, beta, w, sums, threshold, dropped[part])
+            worst, loss, left = max(worst, found[0]), loss + found[1], left + found[2]
+        visits += n_active
+        epochs += 1
+        threshold, rest = worst, rest + left
+        loss -= left
+        if dropped.any():
+            active = order[:n_active]
+            order[:n_active] = np.concatenate([active[~dropped], active[dropped]])
+            n_active -= int(np.count_nonzero(dropped))
+        if known.penalty:
+            b += known.penalty * float(sums[0])
+        if epochs >= tail_end:
+            tail[:], n_tail, tail_end = 0.0, 0, int(TAIL_GROWTH * epochs) + 1
+        tail += w
+        n_tail += 1
+        if worst == 0.0:
+            break
+    half, excess = 0.5 * float(w @ w), float(sums[0])
+    dual = _dual_value(terms, beta, half) - b * excess  # about what it is once the excess is taken off
+    primal = half + loss + rest + b * known.total
+    after = replace(
+        state, beta=beta, b=b, seed=int(seed[0]), is_measured=False, epochs=epochs, visits=visits, sweep=None
+    )
+    sweep = replace(
+        sweep,
+        w=w,
+        order=order,
+        n_active=n_active,
+        excess=excess,
+        along_mean=float(sums[1]),
+        tail=tail,
+        n_tail=n_tail,
+        tail_end=tail_end,
+        threshold=threshold,
+        rest=rest,
+    )
+    return after, sweep, relative_gap(primal, dual, problem.scale)
+
+
+def _measured(
+    problem: CoordinateProblem, state: CoordinateState, sweep: Sweep, estimate: float
+) -> tuple[CoordinateState, Sweep]:
+    """The values of the point and of the variables, and those rows active that may move, from one look at all rows."""
+    from softmargin.solvers.coordinate import _visits
+
+    known, terms, size = sweep.known, sweep.known.terms, problem.n_weights
+    w = sweep.w[:size]
+    f = problem.outputs(w)
+    best, best_f, primal, passes = state.best, state.best_f, state.primal, state.passes + 1
+    value = 0.5 * float(w @ w) + problem.C * problem.risk(f)
+    if value < primal:
+        best, best_f, primal = w, f, value
+    if sweep.n_tail > 1:
+        line = sweep.tail[:size] / sweep.n_tail - w
+        df = problem.outputs(line)
+        passes += 1
+        k = problem.minimise_along(f, df, float(line @ line), float(w @ line)).k
+        point, outputs = w + k * line, f + k * df
+        value = 0.5 * float(point @ point) + problem.C * problem.risk(outputs)
+        if value < primal:
+            best, best_f, primal = point, outputs, value
+
+    bound, dual = state.bound, state.dual
+    beta, w_beta = state.beta, w
+    if known.penalty:
+        change = _without_excess(terms, beta, sweep.excess)
+        beta, w_beta = beta + change, w + problem.rows.t_dot(change)
+        passes += 1
+    value = _dual_value(terms, beta, 0.5 * float(w_beta @ w_beta))
+    if value > dual:
+        bound, dual = beta, value
+
+    scores = f[: state.beta.size] + (state.b - sweep.along_mean + sweep.excess * known.spread)
+    if terms.shift.size:
+        scores -= sweep.excess * terms.shift
+    room = np.empty(state.beta.size)
+    _visits.rooms(terms, state.beta, scores, room)
+    is_active = room[known.present] <= sweep.threshold
+    active, aside = known.present[is_active], known.present[~is_active]
+    if active.size == 0:
+        active, aside = known.present, aside[:0]
+    gap = relative_gap(primal, dual, problem.scale)
+    small = LEAST_PROGRESS * max(abs(primal), abs(dual))
+    has_moved = primal < state.primal - small or dual > state.dual + small
+    after = replace(
+        state,
+        best=best,
+        best_f=best_f,
+        bound=bound,
+        primal=primal,
+        dual=dual,
+        is_measured=True,
+        passes=passes,
+        idle=0 if has_moved else state.idle + 1,
+    )
+    sweep = replace(
+        sweep,
+        order=np.concatenate([active, aside]),
+        n_active=active.size,
+        rest=_visits.losses(terms, aside, scores[aside]),
+        correction=min(max(gap / estimate, LEAST_CORRECTION), MOST_CORRECTION) if estimate > 0.0 else 1.0,
+        next_look=int(LOOK_GROWTH * state.visits) + 1,
+    )
+    return after, sweep
+
+
+def _dual_value(terms: Terms, beta: np.ndarray, half_norm: float) -> float:
+    value = float(terms.target @ beta) - half_norm
+    if terms.epsilon:
+        value -= terms.epsilon * float(np.abs(beta).sum())
+    if terms.ridge.size:
+        value -= 0.5 * float(np.dot(terms.ridge * beta, beta))
+    return value
+
+
+def _without_excess(terms: Terms, beta: np.ndarray, excess: float) -> np.ndarray:
+    """A change of variables that are inside of their ranges, which takes the excess off, or as much as they can take.
+
+    To these it makes next to no difference: at the optimum their gradients are all the same.
+    """
+    if excess > 0.0:
+        room = beta - np.where(beta > 0.0, np.maximum(terms.lo, 0.0), terms.lo)
+    else:
+        room = np.where(beta < 0.0, np.minimum(terms.hi, 0.0), terms.hi) - beta
+    room[(beta <= terms.lo) | (beta >= terms.hi) | (beta == 0.0)] = 0.0
+    np.minimum(room, np.abs(beta), out=room)  # of an endless range no more than there is
+    whole = float(room.sum())
+    return room * (-math.copysign(min(abs(excess), whole), excess) / whole) if whole > 0.0 else np.zeros(beta.size)
