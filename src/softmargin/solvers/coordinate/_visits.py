@@ -62,13 +62,16 @@ def visit(flat, place, rows, terms, shape, beta, w, sums, threshold, dropped):
     """One step on each of the `rows`, of which row k lies at `place[k]` in the data; changes beta, w and sums.
 
     Rows whose variable stays at an end of its range by more than `threshold` are marked in `dropped`. Returns the
-    largest violation of the optimality conditions that was met, the sum of the losses as they were met, and how much of
-    it belongs to the rows that are marked.
+    largest violation of the optimality conditions that was met, and the sum of what each row adds to the duality gap,
+
+        loss_i(u_i) - t_i beta_i + epsilon |beta_i| + 1/2 ridge_i beta_i^2 + u_i beta_i  >=  0,
+
+    as it was met. It is zero for rows that are where they should be, and so rows that are not visited hardly count.
     """
     values, indices, indptr, n_cols = flat.values, flat.indices, flat.indptr, flat.n_cols
     is_sparse, is_centred, has_ridge = indptr.size > 0, terms.shift.size > 0, terms.ridge.size > 0
     epsilon, bias = terms.epsilon, shape.bias
-    excess, along_mean, worst, loss, left = sums[0], sums[1], 0.0, 0.0, 0.0
+    excess, along_mean, worst, gap = sums[0], sums[1], 0.0, 0.0
     for k in range(rows.size):
         i, at = rows[k], place[k]
         if is_sparse:
@@ -80,11 +83,11 @@ def visit(flat, place, rows, terms, shape, beta, w, sums, threshold, dropped):
         u += bias * w[n_cols] + shape.b - along_mean + excess * shape.spread
         if is_centred:
             u -= excess * terms.shift[i]
-        own = loss_of(terms, i, u)
-        loss += own
         old, q = beta[i], terms.curvature[i]
         g = u - terms.target[i]
+        gap += loss_of(terms, i, u) + g * old + epsilon * abs(old)
         if has_ridge:
+            gap += 0.5 * terms.ridge[i] * old * old
             g += terms.ridge[i] * old
         rising = g + epsilon if old >= 0.0 else g - epsilon  # the derivative if beta_i rises, and if it falls
         falling = g + epsilon if old > 0.0 else g - epsilon
@@ -94,9 +97,7 @@ def visit(flat, place, rows, terms, shape, beta, w, sums, threshold, dropped):
             worst = max(worst, falling)
         else:
             room = min(rising if old < terms.hi[i] else np.inf, -falling if old > terms.lo[i] else np.inf)
-            if room > threshold:
-                dropped[k] = True
-                left += own
+            dropped[k] = room > threshold
             continue
         if q > 0.0:
             z = old - g / q
@@ -120,16 +121,7 @@ def visit(flat, place, rows, terms, shape, beta, w, sums, threshold, dropped):
         if is_centred:
             along_mean += step * terms.shift[i]
     sums[0], sums[1] = excess, along_mean
-    return worst, loss, left
-
-
-@compiled
-def losses(terms, rows, u):
-    """The sum of the losses of these rows at their scores."""
-    total = 0.0
-    for k in range(rows.size):
-        total += loss_of(terms, rows[k], u[k])
-    return total
+    return worst, gap
 
 
 @compiled

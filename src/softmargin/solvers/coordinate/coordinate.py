@@ -42,11 +42,12 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import COORDINATES
 from softmargin.core.result import Solution, WeightStart
-from softmargin.core.stopping import Measure, relative_gap
+from softmargin.core.stopping import NEGLIGIBLE, Measure
 from softmargin.problems.base import CoordinateProblem
 
-# Compiled code is interrupted between slices of about this many values; a step has at least as many.
-SLICE_VALUES = 1 << 20
+# Compiled code is interrupted between slices of about this many values, and a step is as long; an epoch counts as
+# EPOCH_VALUES at least, because there is some Python around it.
+SLICE_VALUES, EPOCH_VALUES = 1 << 20, 1 << 14
 # The mean of w begins anew when this many times as many epochs were made as at its last beginning.
 TAIL_GROWTH = 1.5
 # The value of the point is computed at least whenever the visits have grown by this factor.
@@ -98,8 +99,8 @@ class Sweep:
 
     w is X'beta, with the weight of the constant feature last, or 0. The first `n_active` rows of `order` are visited.
     `excess` is sum(beta) less what it should be, `along_mean` is w.mean(x). Rows are set aside if they stay where they
-    are by more than `threshold`; `rest` is the loss of those. `tail` is the sum of the points after the last `n_tail`
-    epochs. `correction` is what the last estimate of the gap was wrong by.
+    are by more than `threshold`. `tail` is the sum of the points after the last `n_tail` epochs. `correction` is what
+    the last estimate of the gap was wrong by.
     """
 
     known: Known
@@ -113,7 +114,6 @@ class Sweep:
     next_look: int
     n_tail: int = 0
     threshold: float = math.inf
-    rest: float = 0.0
     correction: float = 1.0
 
 
@@ -199,9 +199,9 @@ class CoordinateDescent:
         """Epochs over the active rows, one or, if they are short, more; then perhaps a look at all rows."""
         sweep = state.sweep
         assert sweep is not None
-        after, sweep, estimate = _epochs(problem, state, sweep)
-        is_solved = sweep.threshold == 0.0 or sweep.n_active == 0
-        if is_solved or estimate * sweep.correction <= self.tol or after.visits >= sweep.next_look:
+        goal = self.tol * max(abs(state.primal), NEGLIGIBLE * problem.scale) / sweep.correction
+        after, sweep, estimate = _epochs(problem, state, sweep, goal)
+        if estimate <= goal or sweep.n_active == 0 or after.visits >= sweep.next_look:
             after, sweep = _measured(problem, after, sweep, estimate)
         return replace(after, sweep=sweep, iterations=state.iterations + 1)
 
@@ -302,33 +302,34 @@ def _restarted(problem: CoordinateProblem, start: CoordinateState) -> Coordinate
     return replace(state, sweep=sweep)
 
 
-def _epochs(problem: CoordinateProblem, state: CoordinateState, sweep: Sweep) -> tuple[CoordinateState, Sweep, float]:
-    """Enough epochs to make a step, and an estimate of the relative gap after the last of them."""
+def _epochs(
+    problem: CoordinateProblem, state: CoordinateState, sweep: Sweep, goal: float
+) -> tuple[CoordinateState, Sweep, float]:
+    """Enough epochs to make a step, or until the gap seems to be as small as `goal`; and the estimate of the gap."""
     from softmargin.solvers.coordinate import _visits
 
     known = sweep.known
     terms, bias = known.terms, problem.intercept.feature
     beta, w, order, tail = state.beta.copy(), sweep.w.copy(), sweep.order.copy(), sweep.tail.copy()
     sums, seed = np.array([sweep.excess, sweep.along_mean]), np.array([state.seed], dtype=np.uint64)
-    n_active, b, threshold, rest = sweep.n_active, state.b, sweep.threshold, sweep.rest
-    n_tail, tail_end, epochs, visits, loss = sweep.n_tail, sweep.tail_end, state.epochs, state.visits, 0.0
+    n_active, b, threshold = sweep.n_active, state.b, sweep.threshold
+    n_tail, tail_end, epochs, visits = sweep.n_tail, sweep.tail_end, state.epochs, state.visits
     n_slice = max(1, int(SLICE_VALUES / known.row_values))
-    last_visit = visits + n_slice
-    while visits < last_visit and n_active:
+    work, gap = 0.0, math.inf
+    while work < SLICE_VALUES and gap > goal and n_active and visits < sweep.next_look:
         _visits.shuffle(order, n_active, seed)
         shape = Shape(bias, b, known.spread)
         dropped = np.zeros(n_active, dtype=np.bool_)
-        worst, loss, left = 0.0, 0.0, 0.0
+        threshold, before, gap = 0.0, threshold, 0.0
         for begin in range(0, n_active, n_slice):
             problem.workers.check()
             part = slice(begin, min(begin + n_slice, n_active))
             flat, place = problem.rows_at(order[part])
-            found = _visits.visit(flat, place, order[part], terms, shape, beta, w, sums, threshold, dropped[part])
-            worst, loss, left = max(worst, found[0]), loss + found[1], left + found[2]
+            worst, share = _visits.visit(flat, place, order[part], terms, shape, beta, w, sums, before, dropped[part])
+            threshold, gap = max(threshold, worst), gap + share
+        work += max(n_active * known.row_values, EPOCH_VALUES)
         visits += n_active
         epochs += 1
-        threshold, rest = worst, rest + left
-        loss -= left
         if dropped.any():
             active = order[:n_active]
             order[:n_active] = np.concatenate([active[~dropped], active[dropped]])
@@ -339,11 +340,6 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, sweep: Sweep) ->
             tail[:], n_tail, tail_end = 0.0, 0, int(TAIL_GROWTH * epochs) + 1
         tail += w
         n_tail += 1
-        if worst == 0.0:
-            break
-    half, excess = 0.5 * float(w @ w), float(sums[0])
-    dual = _dual_value(terms, beta, half) - b * excess  # about what it is once the excess is taken off
-    primal = half + loss + rest + b * known.total
     after = replace(
         state, beta=beta, b=b, seed=int(seed[0]), is_measured=False, epochs=epochs, visits=visits, sweep=None
     )
@@ -352,15 +348,14 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, sweep: Sweep) ->
         w=w,
         order=order,
         n_active=n_active,
-        excess=excess,
+        excess=float(sums[0]),
         along_mean=float(sums[1]),
         tail=tail,
         n_tail=n_tail,
         tail_end=tail_end,
         threshold=threshold,
-        rest=rest,
     )
-    return after, sweep, relative_gap(primal, dual, problem.scale)
+    return after, sweep, gap
 
 
 def _measured(
@@ -405,7 +400,6 @@ def _measured(
     active, aside = known.present[is_active], known.present[~is_active]
     if active.size == 0:
         active, aside = known.present, aside[:0]
-    gap = relative_gap(primal, dual, problem.scale)
     small = LEAST_PROGRESS * max(abs(primal), abs(dual))
     has_moved = primal < state.primal - small or dual > state.dual + small
     after = replace(
@@ -423,11 +417,14 @@ def _measured(
         sweep,
         order=np.concatenate([active, aside]),
         n_active=active.size,
-        rest=_visits.losses(terms, aside, scores[aside]),
-        correction=min(max(gap / estimate, LEAST_CORRECTION), MOST_CORRECTION) if estimate > 0.0 else 1.0,
+        correction=_correction(primal - dual, estimate),
         next_look=int(LOOK_GROWTH * state.visits) + 1,
     )
     return after, sweep
+
+
+def _correction(gap: float, estimate: float) -> float:
+    return min(max(gap / estimate, LEAST_CORRECTION), MOST_CORRECTION) if 0.0 < estimate < math.inf else 1.0
 
 
 def _dual_value(terms: Terms, beta: np.ndarray, half_norm: float) -> float:
@@ -440,15 +437,19 @@ def _dual_value(terms: Terms, beta: np.ndarray, half_norm: float) -> float:
 
 
 def _without_excess(terms: Terms, beta: np.ndarray, excess: float) -> np.ndarray:
-    """A change of variables that are inside of their ranges, which takes the excess off, or as much as they can take.
+    """A change of the variables that takes the excess off their sum.
 
-    To these it makes next to no difference: at the optimum their gradients are all the same.
+    First of those inside of their ranges, to which it makes next to no difference: at the optimum their gradients are
+    all the same. What they cannot take, other variables take on the way to zero, or else any.
     """
-    if excess > 0.0:
-        room = beta - np.where(beta > 0.0, np.maximum(terms.lo, 0.0), terms.lo)
-    else:
-        room = np.where(beta < 0.0, np.minimum(terms.hi, 0.0), terms.hi) - beta
-    room[(beta <= terms.lo) | (beta >= terms.hi) | (beta == 0.0)] = 0.0
-    np.minimum(room, np.abs(beta), out=room)  # of an endless range no more than there is
-    whole = float(room.sum())
-    return room * (-math.copysign(min(abs(excess), whole), excess) / whole) if whole > 0.0 else np.zeros(beta.size)
+    change = np.zeros(beta.size)
+    far = terms.lo if excess > 0.0 else terms.hi
+    to_zero = np.where(beta * excess > 0.0, np.abs(beta), 0.0)
+    to_end = np.where(beta * excess < 0.0, np.minimum(np.abs(far - beta), np.abs(beta)), to_zero)
+    is_inside = (beta > terms.lo) & (beta < terms.hi)
+    for room in (np.where(is_inside, to_end, 0.0), to_zero, np.abs(far - beta)):
+        room = room - np.abs(change)
+        left, whole = abs(excess) - float(np.abs(change).sum()), float(room.sum())
+        if left > 0.0 and 0.0 < whole < math.inf:
+            change -= room * math.copysign(min(left / whole, 1.0), excess)
+    return change
