@@ -19,7 +19,7 @@ from softmargin.estimators.settings import RankSetting, RankTarget
 from softmargin.linalg.counting import Pairs
 from softmargin.metrics.queries import queries_of
 from softmargin.metrics.ranking import swapped_pairs
-from softmargin.problems.ranking import Witness
+from softmargin.problems.ranking import PlaneScores
 from softmargin.solvers.base import Solver
 from softmargin.solvers.cutting_plane.state import PlaneState
 
@@ -228,7 +228,7 @@ def rank_target(setting: RankSetting, y: np.ndarray, qid: Any, sample_weight: An
 def stored_ranking(model: Any, setting: RankSetting, target: RankTarget, rows: Products) -> Solution:
     """The weights of the model, with the planes that it keeps to continue from, if there are any."""
     state = model._state[1][0] if hasattr(model, "_state") else None
-    if not isinstance(state, PlaneState) or not isinstance(state.planes.witnesses[0], Witness):
+    if not isinstance(state, PlaneState) or not isinstance(state.planes.witnesses[0], PlaneScores):
         return PlaneSolution(model.coef_, 0.0, np.empty(0), ())
     problem = setting.problem(rows, target, Workers(1))
     return problem.solution(model.coef_, state.best.f, state.planes.witnesses, state.gamma)

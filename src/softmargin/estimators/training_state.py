@@ -250,9 +250,9 @@ class _HingePlanes(_StoredPlanes):
             "witness_fraction": np.array([witness.fraction for witness in witnesses]),
         }
 
-    def _witnesses(self) -> Iterable[hinge.Witness]:
+    def _witnesses(self) -> Iterable[hinge.ActiveHinges]:
         rows, fractions = self.witness_row.tolist(), self.witness_fraction.tolist()
-        return map(hinge.Witness, self.witness_bits, rows, fractions)
+        return map(hinge.ActiveHinges, self.witness_bits, rows, fractions)
 
     def _fits(self, n_rows: int) -> bool:
         return self.witness_bits.shape[1] == -(-n_rows // 8) and _are_rows(self.witness_row, n_rows)
@@ -271,10 +271,10 @@ class _RankingPlanes(_StoredPlanes):
             "witness_c": np.stack([nothing if witness.c is None else witness.c for witness in witnesses]),
         }
 
-    def _witnesses(self) -> Iterable[ranking.Witness]:
+    def _witnesses(self) -> Iterable[ranking.PlaneScores]:
         is_wide = self.witness_c.shape[1] > 0
         return (
-            ranking.Witness(scores, c if is_wide else None)
+            ranking.PlaneScores(scores, c if is_wide else None)
             for scores, c in zip(self.witness_scores, self.witness_c, strict=True)
         )
 
@@ -296,8 +296,8 @@ class _OrdinalPlanes(_StoredPlanes):
             "witness_fractions": np.stack([witness.fractions for witness in witnesses]),
         }
 
-    def _witnesses(self) -> Iterable[ordinal.Witness]:
-        return map(ordinal.Witness, self.witness_bits, self.witness_rows, self.witness_fractions)
+    def _witnesses(self) -> Iterable[ordinal.ActiveLosses]:
+        return map(ordinal.ActiveLosses, self.witness_bits, self.witness_rows, self.witness_fractions)
 
     def _fits(self, n_rows: int) -> bool:
         return self.witness_bits.shape[2] == -(-n_rows // 8) and _are_rows(self.witness_rows, n_rows)
@@ -319,9 +319,9 @@ def _are_rows(index: np.ndarray, n_rows: int) -> bool:
 # The kinds of state by the names that they have in a file. Of a hint about the best point a file keeps what the
 # hinge's line search needs, or the last step, from which the other problems find out the rest.
 FORMS = {
-    "PlaneState": Form(PlaneState, hinge.Witness, {Planes: _HingePlanes}),
-    "RankingState": Form(PlaneState, ranking.Witness, {Planes: _RankingPlanes, Hint: LastStep}),
-    "OrdinalState": Form(PlaneState, ordinal.Witness, {Planes: _OrdinalPlanes, Hint: LastStep}),
+    "PlaneState": Form(PlaneState, hinge.ActiveHinges, {Planes: _HingePlanes}),
+    "RankingState": Form(PlaneState, ranking.PlaneScores, {Planes: _RankingPlanes, Hint: LastStep}),
+    "OrdinalState": Form(PlaneState, ordinal.ActiveLosses, {Planes: _OrdinalPlanes, Hint: LastStep}),
     "CoordinateState": Form(CoordinateState, None, {}),
     "SubgradientState": Form(SubgradientState, None, {}),
     "DualState": Form(DualState, None, {}),
