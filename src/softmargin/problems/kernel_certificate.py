@@ -26,13 +26,13 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution
+from softmargin.core.stopping import AT_BOUND
 from softmargin.data.precise import Outputs, digits
 from softmargin.kernels.cached import RowStore
 from softmargin.kernels.symmetric import symmetric_product
 from softmargin.linalg.rounding import PAIR_UNIT, SLACK, TINY, UNIT, above, below, gamma
 from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.bracket import Bound, certificate, is_coarse
-from softmargin.problems.certificate import AT_BOUND
 from softmargin.problems.feasible import Filled
 from softmargin.problems.row_loss import RowLoss
 
