@@ -86,11 +86,8 @@ def assert_stopped_and_saved(child, tmp_path):
     assert [path.name for path in tmp_path.glob(".softmargin*")] == []
 
 
-@pytest.mark.parametrize(
-    ("hard", "number"),
-    [("linear", signal.SIGINT), ("linear", signal.SIGTERM), ("kernel", signal.SIGINT), ("kernel", signal.SIGHUP)],
-    indirect=["hard"],
-)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("hard", ["linear", "kernel"], indirect=True)
 def test_a_signal_saves_the_best_model_so_far(start, screen, hard, tmp_path, number):
     child = started(start, screen, *hard)
     screen.wait_for(b"iteration 2")

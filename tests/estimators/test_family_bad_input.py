@@ -21,8 +21,15 @@ class TestTargets:
             estimator().fit(X, np.where(np.arange(5) == 2, value, Y))
 
     def test_words(self, estimator):
-        with pytest.raises(ValueError, match="could not convert string to float"):
+        message = r"y holds entries that are not numbers, such as 'a': .* To predict classes use SVC or LinearSVC"
+        with pytest.raises(SoftmarginError, match=message):
             estimator().fit(X, [*"abcde"])
+        with pytest.raises(SoftmarginError, match=message):
+            estimator().fit(X, np.array([0.0, 1.5, "a", 2.0, "b"], dtype=object))
+
+    def test_targets_that_are_missing(self, estimator):
+        with pytest.raises(SoftmarginError, match="y holds NaN or infinity: leave such rows out"):
+            estimator().fit(X, np.array([0.0, 1.5, None, 2.0, 4.0], dtype=object))
 
     def test_words_that_are_numbers(self, estimator):
         given = np.array(["0", "1.5", "1", "2", "4"], dtype=object)

@@ -425,7 +425,9 @@ class TestBadInput:
         X, y, qid = graded
         with pytest.raises(ValueError, match=r"y contains|y holds"):
             RankSVM().fit(X, np.where(y == y[0], bad, y), qid)
-        with pytest.raises(SoftmarginError, match="y holds entries that are not numbers"):
+        with pytest.raises(
+            SoftmarginError, match=r"y holds entries that are not numbers, such as '(high|low)': give numbers"
+        ):
             RankSVM().fit(X, np.where(y > 10, "high", "low"), qid)
 
     def test_weights(self, graded):

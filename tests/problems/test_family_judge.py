@@ -7,7 +7,7 @@ import pytest
 
 from softmargin.core.result import Solution
 from softmargin.kernels.cached import WholeMatrix
-from softmargin.problems.feasible import filled
+from softmargin.problems.feasible import exact_total, filled
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.row_loss import RowLoss
 
@@ -46,15 +46,12 @@ def dual_value(K, loss, beta):
 
 def feasible_fraction(loss, beta):
     """What `RowLoss.feasible` stands for, as fractions."""
-    found = loss.feasible(beta)
-    beta = exact(found.beta)
-    rest = Fraction(loss.nu) * sum(exact(loss.over)) - sum(beta)
-    assert Fraction(abs(found.rest)) * (1 + Fraction(2) ** -52) + Fraction(2) ** -1074 >= abs(rest)
-    if rest == 0:
+    beta = exact(loss.feasible(beta))
+    if not loss.nu:
         return beta
-    rooms = [o - x if rest > 0 else x for x, o in zip(beta, exact(loss.over), strict=True)]
-    assert sum(rooms) >= abs(rest)
-    return [x + rest * room / sum(rooms) for x, room in zip(beta, rooms, strict=True)]
+    total = Fraction(loss.nu) * sum(exact(loss.over))
+    assert sum(beta) >= total
+    return [x * total / sum(beta) for x in beta]
 
 
 def problem(rng, kind):
@@ -116,7 +113,7 @@ def test_float32_rows_are_charged(kind):
     X = rng.standard_normal((80, 3))
     y, s = X[:, 0] + 0.1 * rng.standard_normal(80), rng.uniform(0.5, 2.0, 80)
     loss = RowLoss.regression(y, s, 3.0, 0.1) if kind == "regression" else RowLoss.one_class(s, 0.3)
-    beta = loss.feasible(rng.standard_normal(80)).beta
+    beta = loss.feasible(rng.standard_normal(80))
     single, double = (
         KernelJudge(CachedRows(DirectRows(as_rows(X), RBF(0.4), dtype), 1e7), loss)(Solution(NO_W, 0.2, beta))
         for dtype in (np.float32, np.float64)
@@ -132,19 +129,28 @@ def test_one_class_variables_have_the_right_sum(nu):
     for _ in range(50):
         n = int(rng.integers(1, 40))
         weights = 10.0 ** rng.uniform(-rng.integers(0, 200), rng.integers(0, 200), n)
-        found = filled(rng.uniform(0, 1.2, n) * weights, weights, nu)
-        assert ((found.beta >= 0.0) & (found.beta <= weights)).all()
-        rest = Fraction(nu) * sum(exact(weights)) - sum(exact(found.beta))
-        assert float(rest) == found.rest
-        assert abs(found.rest) <= 2.0**-51 * nu * weights.sum() + 2.0**-1074
-        again = filled(found.beta, weights, nu)
-        np.testing.assert_array_equal(again.beta, found.beta)
-    assert filled(np.zeros(3), np.ones(3), 1.0).beta.tolist() == [1.0, 1.0, 1.0]
+        terms, total = exact_total(weights, nu), Fraction(nu) * sum(exact(weights))
+        assert sum(exact(terms)) == total
+        found = filled(rng.uniform(0, 1.2, n) * weights, weights, terms)
+        assert ((found >= 0.0) & (found <= weights)).all()
+        assert 0 <= sum(exact(found)) - total <= total / 2**50
+        np.testing.assert_array_equal(filled(found, weights, terms), found)
+    assert filled(np.zeros(3), np.ones(3), exact_total(np.ones(3), 1.0)).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_sum_that_is_too_small_for_floating_point_is_rounded_up():
+    weights = np.array([2.0**-1074, 2.0**-1070, 0.0])
+    for nu in (0.1, 0.5, 0.9, 1.0):
+        terms, total = exact_total(weights, nu), Fraction(nu) * sum(exact(weights))
+        assert 0 <= sum(exact(terms)) - total < Fraction(2) ** -1074
+        found = filled(np.zeros(3), weights, terms)
+        assert (found <= weights).all()
+        assert total <= sum(exact(found)) <= total + 2 * Fraction(2) ** -1074
 
 
 def test_variables_at_their_bounds_stay_there():
     beta = np.where(np.arange(100) < 33, 1.0, 0.0)
     beta[33] = 1 / 3 * 100 - 33 - 1e-13
-    found = filled(beta, np.ones(100), 1 / 3)
-    np.testing.assert_array_equal(found.beta[:33], 1.0)
-    np.testing.assert_array_equal(found.beta[34:], 0.0)
+    found = filled(beta, np.ones(100), exact_total(np.ones(100), 1 / 3))
+    np.testing.assert_array_equal(found[:33], 1.0)
+    np.testing.assert_array_equal(found[34:], 0.0)

@@ -11,7 +11,7 @@ from softmargin.core.result import Solution
 from softmargin.core.stopping import Stop
 from softmargin.data.convert import as_rows
 from softmargin.problems.certificate import HingeJudge
-from softmargin.problems.ordinal import MARGINS, Ordinal, Witness
+from softmargin.problems.ordinal import MARGINS, ActiveLosses, Ordinal
 from softmargin.problems.ordinal_certificate import OrdinalJudge
 from softmargin.solvers.base import run
 from softmargin.solvers.cutting_plane.ocas import OCAS
@@ -124,7 +124,7 @@ def test_a_forged_witness_does_not_raise_the_bound(margins):
     w = RNG.standard_normal(3)
     true = problem.pattern(X @ w).witness
     for _ in range(30):
-        forged = Witness(
+        forged = ActiveLosses(
             RNG.integers(0, 256, true.bits.shape).astype(np.uint8),
             RNG.integers(-1, N, K),
             RNG.choice([-1e3, 0.5, 1e9, np.nan], K),

@@ -18,7 +18,7 @@ from softmargin.cli.data import DataOptions, Labelled, Trained, naming, read_lab
 from softmargin.cli.wording import option
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
-from softmargin.core.stopping import AT_BOUND
+from softmargin.core.stopping import is_at_bound
 from softmargin.core.threads import StopHandler
 from softmargin.estimators.persistence import load
 from softmargin.estimators.warnings import ConvergenceWarning
@@ -271,7 +271,7 @@ def _kernel_summary(estimator: Any) -> dict[str, Any]:
     n_bounded = int(estimator.n_bounded_[0])
     if len(estimator.n_bounded_) > 1:
         bounds = estimator.C * np.repeat(estimator.class_weight_, estimator.n_support_)
-        is_bounded = (np.abs(estimator.dual_coef_) >= (1.0 - AT_BOUND) * bounds).any(axis=0)
+        is_bounded = is_at_bound(estimator.dual_coef_, bounds).any(axis=0)
         n_bounded = int(np.count_nonzero(is_bounded))
     return {
         "kernel": estimator.kernel,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from softmargin.core.errors import SoftmarginError
 
@@ -36,6 +37,11 @@ class Measure:
     @property
     def gap(self) -> float:
         return self.primal - self.dual
+
+
+def is_at_bound(alpha: Any, upper: Any) -> Any:
+    """Which dual variables, of either sign, are as large as their bound `upper` allows, up to a share AT_BOUND."""
+    return abs(alpha) >= (1.0 - AT_BOUND) * upper
 
 
 def relative_gap(primal: float, dual: float, scale: float) -> float:

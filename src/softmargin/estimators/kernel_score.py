@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin.core.result import Certificate, DualStart, Result, Solution
+from softmargin.core.stopping import is_at_bound
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
 from softmargin.estimators.base import Job
 from softmargin.estimators.kernel_base import KernelEstimator
 from softmargin.estimators.kernel_targets import KernelTarget
 from softmargin.estimators.support_rows import support_rows
-from softmargin.problems.kernel_certificate import AT_BOUND
 from softmargin.solvers.dual_state import at_bounds
 
 
@@ -96,7 +96,7 @@ class KernelScore(KernelEstimator):
         self._keep_counts(results)
         self.n_iter_ = int(self.n_iter_[0])
         beta = result.solution.alpha
-        bounded = np.abs(beta) >= (1.0 - AT_BOUND) * C * target.weights
+        bounded = is_at_bound(beta, C * target.weights)
         self.n_bounded_ = np.array([np.count_nonzero(bounded)], dtype=np.int32)
         self.n_free_ = np.array([np.count_nonzero(beta[~bounded])], dtype=np.int32)
 

@@ -84,14 +84,14 @@ class LinearEstimator(Estimator):
             return X, self._checked_beside(X, y, **options)
         return validate_data(self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype="numeric", **options)
 
-    def _checked_beside(self, rows: Products, y: Any, *, reset: bool = True, y_numeric: bool = False) -> np.ndarray:
+    def _checked_beside(self, rows: Products, y: Any, *, reset: bool = True) -> np.ndarray:
         """y, checked beside a storage, whose number of columns is that of the model from now on, or was before."""
         if reset:
             self.n_features_in_ = rows.n_cols
             self.__dict__.pop("feature_names_in_", None)
         elif rows.n_cols != self.n_features_in_:
             raise SoftmarginError(f"X has {rows.n_cols} features, but the model was trained on {self.n_features_in_}.")
-        y = check_array(y, ensure_2d=False, dtype=np.float64 if y_numeric else None, input_name="y")
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         y = column_or_1d(y, warn=True)
         if y.size != rows.n_rows:
             raise SoftmarginError(f"there are {y.size} targets for {rows.n_rows} rows: give one for each row.")

@@ -143,9 +143,6 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         validation.not_negative(self.epsilon, "epsilon")
         return LinearSetting(validation.positive_number(self.C, "C"), chosen_intercept(self))
 
-    def _validated(self, X: Any, y: Any, **options: Any) -> Any:
-        return super()._validated(X, y, y_numeric=True, **options)
-
     def _posed(self, setting: LinearSetting, X: Any, y: np.ndarray, sample_weight: Any = None) -> Posed:
         y = validation.regression_targets(y, float(self.epsilon))
         weights = validation.row_weights(sample_weight, y.size)

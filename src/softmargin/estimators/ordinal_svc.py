@@ -1,4 +1,4 @@
-"""The linear classifier for ordered classes."""
+"""OrdinalSVC, the linear classifier for classes that have an order."""
 
 from typing import Any
 
@@ -24,71 +24,87 @@ THRESHOLDS = ("fitted", "immediate", "all")
 
 
 class OrdinalSVC(ClassifierMixin, LinearEstimator):
-    """Ordinal regression: one linear score and ascending thresholds that cut it into ordered classes.
+    """Ordinal regression: a linear score, and ascending thresholds that cut the scores into ordered classes.
 
-    ``thresholds="fitted"`` learns the score from the order alone, as `RankSVM` does: ``1/2 |w|^2 + C * mean over pairs
-    of max(0, 1 - (w.x_i - w.x_j))``, where row i has the higher class; then it places the thresholds with the least
-    training error, exactly. "all" and "immediate" learn both at once, by minimising ``1/2 |w|^2 + C * sum_i s_i sum_k
-    max(0, 1 -+ (w.x_i - theta_k))`` over all thresholds, or the two next to the row's class.
+    There are two ways to learn the thresholds. With ``thresholds="fitted"`` the score is learned first, from the order
+    of the rows alone, as `RankSVM` does. It minimises ``1/2 |w|^2 + C * mean over pairs of max(0, 1 - (w.x_i -
+    w.x_j))``, over all pairs in which row i has a higher class than row j. Then the thresholds are placed where the
+    training error is least; this minimum is exact.
+
+    With ``thresholds="all"`` or ``"immediate"`` the score and the thresholds theta_k are learned together. They
+    minimise ``1/2 |w|^2 + C * sum_i s_i sum_k max(0, 1 -+ (w.x_i - theta_k))``, where s_i is the weight of row i. The
+    sum over k runs over all thresholds, or over the two that are next to the class of row i.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses; larger means less regularisation. It multiplies a mean over pairs for "fitted", a sum
-        over rows for the others.
+        Weight of the losses; a larger C means less regularisation. C multiplies a mean over pairs if the thresholds
+        are "fitted", and a sum over rows otherwise.
     thresholds : {"fitted", "immediate", "all"}, default="fitted"
-        How thresholds are found; see above. With two classes "immediate" and "all" are `LinearSVC`.
+        How the thresholds are learned; see above. For two classes "immediate" and "all" are the problem of `LinearSVC`.
     cost : {"absolute", "zero_one"}, default="absolute"
-        The training error that "fitted" thresholds minimise: by how many classes a row is off, or whether it is.
+        The training error that "fitted" thresholds minimise. "absolute" counts by how many classes the prediction of a
+        row is wrong, "zero_one" counts the rows whose prediction is wrong.
     classes : list of labels or None, default=None
-        All classes in ascending order. None is for labels that bring their order: numbers, fractions such as half stars
-        among them, and an ordered pandas Categorical. Classes without rows are never predicted.
+        All classes in ascending order. It can be None if the labels have an order of their own. That is true of
+        numbers, also of fractions such as half stars, and of an ordered pandas Categorical. A class without training
+        rows is never predicted.
     class_weight : dict, "balanced" or None, default=None
-        Factor on the weights of each class's rows.
+        A factor for each class, by which the weights of its rows are multiplied. None means 1 for every class.
+        "balanced" gives all classes the same weight in total.
     solver : {"auto", "ocas", "cpa"} or solver object, default="auto"
-        The algorithm; "auto" is "ocas". An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
+        The algorithm; "auto" is the same as "ocas". Give a solver object, such as ``softmargin.OCAS(mixing=0.2)``, to
+        change the settings of the algorithm.
     tol : float, default=1e-3
-        Stop when the relative duality gap (primal - dual) / primal is at most this, confirmed by the judge.
+        The fit stops when the relative duality gap, (primal - dual) / primal, is at most `tol`, and the judge confirms
+        it.
     max_iter : int or None, default=None
-        Limit on the iterations; None is no limit.
+        The largest number of iterations; None means that there is no limit.
     max_seconds : float or None, default=None
-        Limit on the time of solving; compilation, validation and the judge are not counted. None is no limit.
+        The longest time in seconds that solving may take; None means that there is no limit. The time for compiling,
+        checking the input and judging is not counted.
     n_jobs : int or None, default=None
-        Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number.
+        The number of threads: None means one, -1 all that are available. The result is the same, bit for bit, for
+        every number of threads.
     warm_start : bool, default=False
-        Continue from the last fit: exactly, if data and weights are the same; with its planes, if only C or tol
-        changed; else from its weights.
+        Whether a fit continues from the last one. With the same data, weights and parameters it goes on exactly where
+        the last fit ended. If only C or tol has changed, it starts with the planes of the last fit. Otherwise it starts
+        from its coefficients.
     verbose : int, default=0
-        1 shows a progress line.
+        With 1, a line on the screen shows the progress of the fit.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
+        The vector w of the score w.x.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Ascending; a class lies above the threshold before it, and up to the one after it.
+        The thresholds, in ascending order. A row has class k if its score is above threshold k - 1 and not above
+        threshold k.
     classes_ : ndarray of shape (n_classes,)
-        In ascending order.
+        The classes, in ascending order.
     certificate_ : Certificate
-        `primal`, `dual`, `gap`, `relative_gap`, `kkt_violation` of the problem that was minimised, as the judge found
-        them from the data.
+        `primal`, `dual`, `gap`, `relative_gap` and `kkt_violation` of the problem that was minimised. The judge
+        computes them from the data.
     certificates_ : list of Certificate
-        The same as a list of one.
+        The same certificate, as a list of one: estimators with several sub-problems have one for each.
     dual_ : ndarray of shape (n_rows, n_thresholds) or None
-        The dual vector alpha behind the bound, a column for each threshold between classes that have rows; None for
-        "fitted".
+        The dual vector alpha that proves the dual bound. It has a column for each threshold between classes that have
+        rows. It is None if the thresholds are "fitted".
     status_ : Status
         How the fit ended.
     trace_ : Trace
-        Primal, bound, planes and passes over iterations and seconds.
+        The course of the fit: primal value, dual bound, number of planes and passes over the data, by iterations and
+        seconds.
     n_iter_ : int
-        Iterations, earlier ones included where a fit was continued.
+        The number of iterations. If the fit continued an earlier one, the iterations of that are included.
     seconds_ : dict
-        Seconds on the wall in all ("total"), judging ("judge") and compiling ("compile").
+        Seconds of wall-clock time: of the whole fit ("total"), of judging ("judge") and of compiling ("compile").
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
-    A fit that stopped early, or with ``warm_start=True``, keeps its planes, so that another fit can continue.
+    A model keeps the cutting planes of its fit if the fit stopped early, or if ``warm_start=True``. Another fit can
+    then continue where this one ended.
 
     Examples
     --------
@@ -134,7 +150,8 @@ class OrdinalSVC(ClassifierMixin, LinearEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # scikit-learn's checks expect good scores on classes without an order, which one score cannot tell apart.
+        # scikit-learn's checks expect good scores on classes that have no order. One linear score cannot separate such
+        # classes, so this tag tells the checks not to expect it.
         tags.classifier_tags.poor_score = True
         return tags
 
@@ -145,17 +162,20 @@ class OrdinalSVC(ClassifierMixin, LinearEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            float32, float64, integers and bool are used in place, dense in either order or CSR.
+            The training rows. Dense arrays, in C or Fortran order, and CSR matrices of float32, float64, integers or
+            bool are used in place, without a copy.
         y : array-like of shape (n_rows,)
-            Numbers, an ordered pandas Categorical, or labels whose order `classes` tells.
+            The class of each row: numbers, an ordered pandas Categorical, or labels whose order is given by the
+            parameter `classes`.
         sample_weight : array-like of shape (n_rows,), default=None
-            2 is the same as repeating the row, 0 as leaving it out.
+            The weight of each row. A weight of 2 has the same effect as repeating the row, a weight of 0 the same as
+            leaving it out. None means 1 for every row.
 
         Returns
         -------
         self
-            After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again (while X
-            and y are still being checked there is nothing to keep yet).
+            The fitted model. If Ctrl-C interrupts the fit, the model is fitted with the best solution found so far, and
+            then KeyboardInterrupt is raised again. While X and y are still being checked, there is no solution to keep.
         """
         order = validation.order_of(y) if self.classes is None else self.classes
         return self._fit(X, y, {"sample_weight": sample_weight}, order=order)
@@ -164,7 +184,10 @@ class OrdinalSVC(ClassifierMixin, LinearEstimator):
         return linear_solver(self.solver, (PLANES,))
 
     def _setting(self) -> OrdinalSetting | RankSetting:
-        """Thresholds that are fitted afterwards need a ranking only, of all rows as one query."""
+        """The problem to be minimised. "fitted" thresholds are placed afterwards, so the problem is only a ranking.
+
+        In that ranking all rows belong to one query, because every two rows can be compared.
+        """
         C = validation.positive_number(self.C, "C")
         validation.one_of(self.cost, "cost", COSTS)
         kind = validation.one_of(self.thresholds, "thresholds", THRESHOLDS)
@@ -203,33 +226,41 @@ class OrdinalSVC(ClassifierMixin, LinearEstimator):
         return super()._certified(X, y, order=getattr(self, "classes_", None), **more)
 
     def predict_score(self, X: Any) -> np.ndarray:
-        """The score w.x of each row, which `thresholds_` cut into classes: larger means a higher class."""
+        """The score w.x of each row. A larger score means a higher class; `thresholds_` are where classes change."""
         X = self._to_predict(X)
         return finite_scores(linear_scores(X, self.coef_[None, :]))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """How far the score of each row lies inside each class: shape (n_rows, n_classes), negative outside.
+        """How far the score of each row lies inside each class: positive inside, negative outside.
 
-        Column k is ``min(score - thresholds_[k - 1], thresholds_[k] - score)``, so that the largest is that of the
-        predicted class. A class without rows in training has the least finite number. With two classes it is ``score -
-        thresholds_[0]``, of shape (n_rows,) and positive for the second class.
+        The result has the shape (n_rows, n_classes). Column k is ``min(score - thresholds_[k - 1], thresholds_[k] -
+        score)``, so that in each row the predicted class has the largest entry. A class beyond an infinite threshold,
+        which is never predicted, has the lowest finite number. For two classes the result is ``score -
+        thresholds_[0]``, of shape (n_rows,); it is positive for the second class.
         """
         scores = self.predict_score(X)
         return scores - self.thresholds_[0] if self.classes_.size == 2 else depths(scores, self.thresholds_)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row."""
+        """The predicted class of each row."""
         scores = self.predict_score(X)
         return self.classes_[assign_ranks(scores, self.thresholds_)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of the rows whose class is predicted; labels may be any that `fit` takes, half stars too."""
+        """The share of the rows whose class is predicted correctly.
+
+        y may hold all labels that `fit` takes, also fractions such as half stars, which scikit-learn's own accuracy
+        refuses.
+        """
         predicted = self.predict(X)
         return float(np.average(predicted == column_or_1d(y), weights=sample_weight))
 
 
 def ordinal_weights(estimator: Any, classes: np.ndarray, ranks: np.ndarray, sample_weight: Any) -> np.ndarray:
-    """Sample weight times class weight, of at least two classes above 0."""
+    """The weight of each row: its sample weight times the weight of its class.
+
+    Weights that leave rows of one class only are refused, because then there is nothing to tell apart.
+    """
     base = validation.row_weights(sample_weight, ranks.size)
     weights = base * validation.class_weights(estimator.class_weight, classes, ranks, base)[ranks]
     validation.two_classes_left(ranks, weights)
@@ -239,14 +270,15 @@ def ordinal_weights(estimator: Any, classes: np.ndarray, ranks: np.ndarray, samp
 def ordinal_target(
     setting: OrdinalSetting | RankSetting, ranks: np.ndarray, weights: np.ndarray
 ) -> tuple[OrdinalTarget | RankTarget, np.ndarray]:
-    """What is to be learned, and the ranks that have rows."""
+    """What is to be learned, and the ranks of the classes that have rows with weight."""
     present = np.flatnonzero(np.bincount(ranks, weights))
     if isinstance(setting, RankSetting):
         target = setting.target(ranks.astype(np.float64), np.zeros(ranks.size, dtype=np.int64), weights)
         validation.finite_scale(1.0, [np.array([target.pairs.n_pairs])])
         return target, present
     validation.finite_scale(setting.C * present.size, [weights])
-    # Rows without weight may have a rank that no other has: any place will do.
+    # The problem numbers only the ranks that have weight. A row without weight may have a rank that is not among them;
+    # it takes no part, so it may have any of their numbers.
     places = np.minimum(np.searchsorted(present, ranks), present.size - 1)
     return OrdinalTarget(places, weights), present
 
@@ -254,13 +286,20 @@ def ordinal_target(
 def _finite_thresholds(
     scores: np.ndarray, ranks: np.ndarray, weights: np.ndarray, n_ranks: int, cost: str
 ) -> np.ndarray:
-    """The best thresholds; where all rows lie on one side of one, it keeps a margin of 1 from them."""
+    """The thresholds with the least training error, made finite.
+
+    A threshold is infinite if it is best to have all rows on one side of it. Then it is placed at a distance of 1, the
+    margin, from the nearest score.
+    """
     found, _ = fit_thresholds(scores, ranks, weights, n_ranks, cost)
     return np.clip(found, scores.min() - 1.0, scores.max() + 1.0)
 
 
 def _spread(between: np.ndarray, present: np.ndarray, n_ranks: int) -> np.ndarray:
-    """Thresholds between the ranks that have rows as thresholds between all ranks; those of the others coincide."""
+    """Thresholds between all ranks, from the thresholds between the ranks that have rows.
+
+    A rank without rows lies between two equal thresholds, or beyond an infinite one, so that no score belongs to it.
+    """
     thresholds = np.full(n_ranks - 1, np.inf)
     thresholds[: present[0]] = -np.inf
     thresholds[present[0] : present[-1]] = np.repeat(between, np.diff(present))

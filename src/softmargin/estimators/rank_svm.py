@@ -1,4 +1,4 @@
-"""The ranking support vector machine."""
+"""RankSVM, the ranking support vector machine."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,67 +19,78 @@ from softmargin.estimators.settings import RankSetting, RankTarget
 from softmargin.linalg.counting import Pairs
 from softmargin.metrics.queries import queries_of
 from softmargin.metrics.ranking import swapped_pairs
-from softmargin.problems.ranking import Witness
+from softmargin.problems.ranking import PlaneScores
 from softmargin.solvers.base import Solver
 from softmargin.solvers.cutting_plane.state import PlaneState
 
 
 class RankSVM(LinearEstimator):
-    """A linear score that puts rows in the order of their targets, exact and with a certificate.
+    """The ranking SVM: a linear score that puts rows in the order of their targets, exact and with a certificate.
 
-    Minimises ``1/2 |w|^2 + C * mean over pairs of max(0, 1 - (w.x_i - w.x_j))`` over the pairs of rows of one query
-    with y_i > y_j. Pairs are counted, never formed: an iteration takes O(n log n) for any number of distinct targets.
-    With two distinct targets and one query it is the SVM for the area under the ROC curve.
+    It minimises ``1/2 |w|^2 + C * mean over pairs of max(0, 1 - (w.x_i - w.x_j))``. The pairs are those of two rows of
+    the same query with y_i > y_j. There can be very many of them, so they are counted and never formed: an iteration
+    takes O(n log n) time, however many distinct targets there are. With two distinct targets and one query this is the
+    SVM for the area under the ROC curve.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the mean (or sum) of the pairs' hinge losses; larger means less regularisation.
+        Weight of the hinge losses of the pairs; a larger C means less regularisation.
     pairs : {"mean", "sum"}, default="mean"
-        What C multiplies.
+        Whether C multiplies the mean or the sum of the losses of all pairs.
     query_weight : {"pairs", "equal"}, default="pairs"
-        "pairs": a query counts by its pairs. "equal": every query counts the same, whatever the number of its pairs;
-        with ``pairs="mean"`` this is the objective of SVM-rank with ``-l 2``.
+        How much a query counts. With "pairs" all pairs count the same, so that a query with more pairs counts more.
+        With "equal" every query counts the same, however many pairs it has; together with ``pairs="mean"`` this is the
+        objective of SVM-rank with ``-l 2``.
     solver : {"auto", "ocas", "cpa"} or solver object, default="auto"
-        The algorithm; "auto" is "ocas". An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
+        The algorithm; "auto" is the same as "ocas". Give a solver object, such as ``softmargin.OCAS(mixing=0.2)``, to
+        change the settings of the algorithm.
     tol : float, default=1e-3
-        Stop when the relative duality gap (primal - dual) / primal is at most this, confirmed by the judge.
+        The fit stops when the relative duality gap, (primal - dual) / primal, is at most `tol`, and the judge confirms
+        it.
     max_iter : int or None, default=None
-        Limit on the iterations; None is no limit.
+        The largest number of iterations; None means that there is no limit.
     max_seconds : float or None, default=None
-        Limit on the time of solving; compilation, validation and the judge are not counted. None is no limit.
+        The longest time in seconds that solving may take; None means that there is no limit. The time for compiling,
+        checking the input and judging is not counted.
     n_jobs : int or None, default=None
-        Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number.
+        The number of threads: None means one, -1 all that are available. The result is the same, bit for bit, for
+        every number of threads.
     warm_start : bool, default=False
-        Continue from the last fit: exactly, if data, queries and weights are the same; with its planes, if only C or
-        tol changed; else from its weights.
+        Whether a fit continues from the last one. With the same data, queries, weights and parameters it goes on
+        exactly where the last fit ended. If only C or tol has changed, it starts with the planes of the last fit.
+        Otherwise it starts from its coefficients.
     verbose : int, default=0
-        1 shows a progress line.
+        With 1, a line on the screen shows the progress of the fit.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
+        The vector w of the score w.x.
     n_pairs_ : float
-        The weight of all pairs: their number, if there are no sample weights.
+        The sum of the weights of all pairs. Without sample weights it is the number of pairs.
     certificate_ : Certificate
-        `primal`, `dual`, `gap`, `relative_gap`, `kkt_violation`, as the judge found them from the data.
+        `primal`, `dual`, `gap`, `relative_gap` and `kkt_violation`. The judge computes them from the data.
     certificates_ : list of Certificate
-        The same as a list of one.
+        The same certificate, as a list of one: estimators with several sub-problems have one for each.
     status_ : Status
         How the fit ended.
     trace_ : Trace
-        Primal, bound, planes and passes over iterations and seconds.
+        The course of the fit: primal value, dual bound, number of planes and passes over the data, by iterations and
+        seconds.
     n_iter_ : int
-        Iterations, earlier ones included where a fit was continued.
+        The number of iterations. If the fit continued an earlier one, the iterations of that are included.
     seconds_ : dict
-        Seconds on the wall in all ("total"), judging ("judge") and compiling ("compile").
+        Seconds of wall-clock time: of the whole fit ("total"), of judging ("judge") and of compiling ("compile").
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
-    A fit that stopped early, or with ``warm_start=True``, keeps its planes, so that another fit can continue.
+    A model keeps the cutting planes of its fit if the fit stopped early, or if ``warm_start=True``. Another fit can
+    then continue where this one ended.
 
-    To search parameters over whole queries, route qid to `fit` and `score`, and split by it::
+    A search for parameters should keep the rows of a query together. For that, route qid to `fit` and `score`, and
+    split the data by it::
 
         sklearn.set_config(enable_metadata_routing=True)
         ranker = RankSVM().set_fit_request(qid=True).set_score_request(qid=True)
@@ -124,32 +135,36 @@ class RankSVM(LinearEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.estimator_type = "ranker"  # no regressor: a score has the order of the target, but not its scale
+        # A ranker is not a regressor: its scores have the order of the targets, but not their scale.
+        tags.estimator_type = "ranker"
         tags.target_tags.required = True
         return tags
 
     @with_callbacks
     def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> "RankSVM":
-        """Train on the pairs of rows with different y.
+        """Train on the pairs of rows of the same query that have different y.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            float32, float64, integers and bool are used in place, dense in either order or CSR. A data frame with a
-            column named "qid" is refused, because queries are no feature: give that column as `qid`.
+            The training rows. Dense arrays, in C or Fortran order, and CSR matrices of float32, float64, integers or
+            bool are used in place, without a copy. A data frame with a column named "qid" is refused, because the
+            number of a query is not a feature: give that column as `qid` instead.
         y : array-like of shape (n_rows,)
-            Grades or real numbers; only their order within a query counts, larger belonging further up.
+            The targets: grades or real numbers. A row with a larger target belongs further up. Only the order of the
+            targets within a query matters.
         qid : array-like of shape (n_rows,), default=None
-            The query of each row, in any order and of any hashable kind: rows of different queries are not compared.
-            None is one query.
+            The query of each row, as any hashable value. Rows of different queries are not compared, and the rows of a
+            query need not be next to each other. None means that all rows belong to one query.
         sample_weight : array-like of shape (n_rows,), default=None
-            A pair counts s_i s_j: 2 is the same as repeating the row, 0 as leaving it out.
+            The weight of each row. A pair of rows with the weights s_i and s_j has the weight s_i s_j, so a weight of 2
+            has the same effect as repeating the row, and a weight of 0 the same as leaving it out.
 
         Returns
         -------
         self
-            After Ctrl-C the model is fitted with the best solution so far, and the interrupt is raised again (while X
-            and y are still being checked there is nothing to keep yet).
+            The fitted model. If Ctrl-C interrupts the fit, the model is fitted with the best solution found so far, and
+            then KeyboardInterrupt is raised again. While X and y are still being checked, there is no solution to keep.
         """
         return self._fit(X, y, {"qid": qid, "sample_weight": sample_weight})
 
@@ -176,19 +191,20 @@ class RankSVM(LinearEstimator):
         )
 
     def predict(self, X: Any) -> np.ndarray:
-        """The score of each row, larger meaning further up."""
+        """The score w.x of each row. A row with a larger score belongs further up."""
         return self.decision_function(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The same as `predict`, under the name that scorers such as ``scoring="roc_auc"`` ask for.
+        """The same as `predict`. Scorers such as ``scoring="roc_auc"`` look for this name.
 
-        Before version 1.9 scikit-learn lets only classifiers use such scorers; `score` is the same for two grades.
+        Before version 1.9 scikit-learn lets only classifiers use such scorers. For two grades and one query `score` is
+        the same number, so it can be used instead.
         """
         X = self._to_predict(X)
         return finite_scores(linear_scores(X, self.coef_[None, :]))
 
     def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
-        """The share of the pairs that the scores put in the right order, ties counting half.
+        """The share of the pairs that the scores put in the right order; a pair with equal scores counts half.
 
         Parameters
         ----------
@@ -198,43 +214,51 @@ class RankSVM(LinearEstimator):
 
 
 def _refuse_query_column(names: Iterable[str]) -> None:
-    """A column of query ids among the features would be learned from as if it were a measurement."""
+    """Refuse a column named qid among the features: the model would learn from it as if it were a measurement."""
     found = [name for name in names if name.lower() == "qid"]
     if found:
         raise SoftmarginError(
             f"X has a column {found[0]!r}, which would become a feature: give it as the queries instead, "
-            f"fit(X.drop(columns={found[0]!r}), y, qid=X[{found[0]!r}]). If it is a feature, rename it."
+            f"fit(X.drop(columns={found[0]!r}), y, qid=X[{found[0]!r}]). If it really is a feature, rename the column."
         )
 
 
 def rank_target(setting: RankSetting, y: np.ndarray, qid: Any, sample_weight: Any) -> RankTarget:
-    """The pairs that there are to learn from, at least one."""
+    """The targets with the pairs that there are to learn from. Data without any pair are refused."""
     y = validation.ranking_targets(y)
     weights = validation.row_weights(sample_weight, y.size)
     target = setting.target(y, queries_of(qid, y.size).codes, weights)
     validation.finite_scale(1.0 if setting.average else setting.C, [np.array([target.pairs.n_pairs])])
     if not target.pairs.n_pairs > 0.0:
         if y.size == 1:
-            raise SoftmarginError("there is one sample only: a ranking is learned from pairs of rows with different y.")
+            raise SoftmarginError(
+                "there is one sample only, but a ranking is learned from pairs of rows with different y: give more."
+            )
         if y.min() == y.max():
-            raise SoftmarginError(f"all y are {y[0]:g}: there is no pair to put in order. Check the targets.")
+            raise SoftmarginError(
+                f"all y are {y[0]:g}: there is no pair of rows to put in order. Check that y holds the targets."
+            )
         raise SoftmarginError(
-            "there is no pair of rows with different y in any query, both of weight above 0: check that qid groups the "
-            "rows that are to be compared."
+            "there is no pair of rows with different y in any query, both of weight above 0: check that qid is the "
+            "same for all rows that are to be compared with each other."
         )
     return target
 
 
 def stored_ranking(model: Any, setting: RankSetting, target: RankTarget, rows: Products) -> Solution:
-    """The weights of the model, with the planes that it keeps to continue from, if there are any."""
+    """A fitted model as a solution for the judge.
+
+    The dual bound of a ranking needs planes. A model has them only if it keeps the state of its fit to continue from;
+    otherwise the solution has no planes.
+    """
     state = model._state[1][0] if hasattr(model, "_state") else None
-    if not isinstance(state, PlaneState) or not isinstance(state.planes.witnesses[0], Witness):
+    if not isinstance(state, PlaneState) or not isinstance(state.planes.witnesses[0], PlaneScores):
         return PlaneSolution(model.coef_, 0.0, np.empty(0), ())
     problem = setting.problem(rows, target, Workers(1))
     return problem.solution(model.coef_, state.best.f, state.planes.witnesses, state.gamma)
 
 
 def _weight_of_pairs(target: RankTarget, setting: RankSetting) -> float:
-    """Without the factors that make queries equal."""
+    """The sum of the weights of all pairs, without the factors that make all queries count the same."""
     pairs = target.pairs
     return (Pairs(target.y, target.queries, target.weights) if setting.equal_queries else pairs).n_pairs

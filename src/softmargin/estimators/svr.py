@@ -174,7 +174,7 @@ n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn's SVR
         return validation.not_negative(self.epsilon, "epsilon")
 
     def _checked(self, X: Any, y: Any, *, copy: bool = False, **options: Any) -> tuple[Any, np.ndarray]:
-        X, y = self._validated(X, y=y, y_numeric=True, copy=copy, **options)
+        X, y = self._validated(X, y=y, copy=copy, **options)
         y = validation.regression_targets(y, self._width())
         return X, y.copy() if copy else y  # scikit-learn copies X only
 

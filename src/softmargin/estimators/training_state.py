@@ -1,9 +1,12 @@
-"""What `warm_start` continues from, on its way into a model file and out of it.
+"""The training state, from which a fit with `warm_start` continues: how it gets into a model file and out of it.
 
-A state is a tree of frozen dataclasses with numbers and arrays at its ends. It is taken apart into two flat
-dictionaries, whose keys are paths such as "best.x", and put together again by the annotations of its class. Fields that
-are not compared are scratch and left out. The shapes its arrays must have are in `tasks/layouts.py`; they are checked,
-because compiled code relies on them.
+A model file holds plain numbers and arrays, but the state of a solver is a tree of frozen dataclasses, whose leaves are
+numbers and arrays. For a file the tree is taken apart into two flat dictionaries, one of numbers and one of arrays.
+Their keys are paths in the tree, such as "best.x". The annotations of the state's class tell how to put it together
+again. Fields that are declared with compare=False hold values that a solver can rebuild; these are not stored.
+
+A file may be damaged, or made by somebody else, and compiled code relies on the shapes of its arrays. So the shapes are
+checked against `tasks/layouts.py` before a state is used.
 """
 
 import math
@@ -27,15 +30,22 @@ from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.subgradient.state import SubgradientState
 from softmargin.tasks.layouts import STATES
 
+# Counts in a file must be below this number.
 LARGEST_COUNT = 2**53
-_ROUNDING = 1e-6  # of inner products of planes, as a share of the product of their lengths
+# Rounding may make an inner product of two planes wrong by this share of the product of their lengths.
+_ROUNDING = 1e-6
 Numbers = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Form:
-    """A kind of state: its class, the class of its planes' witnesses, and classes that are stored as others."""
+    """A kind of state that a file can hold.
+
+    `state` is the class of the state. States of cutting planes have the same class for every kind of problem and are
+    told apart by the class of their witnesses, `witness`. `stored_as` names the classes in the tree that are not plain,
+    and for each of them the class that is stored in its place.
+    """
 
     state: type
     witness: type | None
@@ -48,15 +58,17 @@ class Form:
 
 
 def pack_states(states: list[Any]) -> tuple[dict[str, Any], Arrays]:
-    """The states of all sub-problems as one value and many arrays.
+    """The states of all sub-problems, as one value for the JSON part of a file and a dictionary of arrays.
 
-    None is the state of one with nothing to solve, and what is kept of one that has overflowed: there is no going on.
+    A sub-problem with nothing to solve has the state None. None is also stored for a state whose numbers have
+    overflowed, because no fit can continue from it.
     """
     some = next((state for state in states if state is not None), None)
     name = next((name for name, form in FORMS.items() if form.is_for(some)), None)
     if name is None:
         raise SoftmarginError(
-            f"the state of a {type(some).__name__} cannot be saved: save without include_training_state."
+            f"a training state of the type {type(some).__name__} cannot be saved: save the model without "
+            "include_training_state."
         )
     problems: list[Numbers | None] = []
     arrays: Arrays = {}
@@ -83,19 +95,23 @@ def unpack_states(
     lengths: dict[str, int],
     names: tuple[str, ...],
 ) -> list[Any]:
-    """The inverse of `pack_states`; `lengths` are what is known of the model, `names` the states that it may have."""
+    """The inverse of `pack_states`.
+
+    `lengths` are the lengths of axes that are known from the model, and `names` are the kinds of state that a model of
+    its type can have.
+    """
     match value:
         case {"fingerprint": _, "type": str(name), "problems": list(problems), **rest} if (
             not rest and name in names and len(problems) == n_problems
         ):
             pass
         case _:
-            raise ModelFileError("the training state is of no known form")
+            raise ModelFileError("the training state does not have a form that is known for this model")
     parts: dict[str, Arrays] = {str(k): {} for k in range(n_problems)}
     for full_name, array in arrays.items():
         k, _, path = full_name.removeprefix("state.").partition(".")
         if k not in parts:
-            raise ModelFileError(f"the array {shown(full_name)} belongs to no sub-problem")
+            raise ModelFileError(f"the array {shown(full_name)} of the training state belongs to no sub-problem")
         parts[k][path] = array
     return [
         _unpack_state(name, numbers, part, dict(lengths))
@@ -107,25 +123,29 @@ def _unpack_state(name: str, numbers: Any, arrays: Arrays, lengths: dict[str, in
     if numbers is None and not arrays:
         return None
     if not isinstance(numbers, dict):
-        raise ModelFileError("the training state holds no numbers")
+        raise ModelFileError("the training state of a sub-problem lacks its numbers")
     _check(name, arrays, lengths)
     _check_numbers(numbers, arrays)
     left = dict(numbers)
     state = _put_together(FORMS[name].state, "", left, arrays, FORMS[name])
     if left:
-        raise ModelFileError(f"the training state holds {shown(sorted(left)[0])}, which is unknown")
+        raise ModelFileError(f"the training state holds the entry {shown(sorted(left)[0])}, which is unknown")
     if isinstance(state, DualState) and not all(-1 <= member < state.beta.size for member in state.pair):
-        raise ModelFileError("the last pair of the training state lies outside of its variables")
+        raise ModelFileError("the last pair in the training state names a variable that does not exist")
     return state
 
 
 def _check(name: str, arrays: Arrays, lengths: dict[str, int]) -> None:
+    """Refuse arrays whose types or shapes are not those that `tasks/layouts.py` lists for this kind of state."""
     described = {path: (CODES.get(array.dtype, "text"), array.shape) for path, array in arrays.items()}
     check_axes(STATES[name], described, lengths)
 
 
 def _check_numbers(numbers: Numbers, arrays: Arrays) -> None:
-    """Whether a solver could have left such numbers behind."""
+    """Refuse numbers that no solver could have left behind: NaN, infinity, and counts that are negative or too large.
+
+    A seed is no count, and may be any integer of at least 0.
+    """
     if not _is_finite(numbers, arrays):
         raise ModelFileError("the training state holds NaN or infinity")
     for path, number in numbers.items():
@@ -134,12 +154,17 @@ def _check_numbers(numbers: Numbers, arrays: Arrays) -> None:
 
 
 def _is_finite(numbers: Numbers, arrays: Arrays) -> bool:
-    """Without the schedule, which a fit that goes on makes anew: there a radius may be infinite."""
+    """Whether all numbers and all entries of arrays are finite.
+
+    The schedule of a subgradient method is left out. Its radius may be infinite, and a fit that continues makes a new
+    schedule anyway.
+    """
     single = [n for path, n in numbers.items() if type(n) is float and not path.startswith("schedule.")]
     return bool(np.isfinite(single).all()) and all(np.isfinite(part).all() for part in arrays.values())
 
 
 def _take_apart(node: Any, prefix: str, numbers: Numbers, arrays: Arrays, form: Form) -> None:
+    """Add the leaves of the tree below `node` to the two dictionaries; the paths of all of them begin with `prefix`."""
     hints = get_type_hints(type(node))
     for field in _stored_fields(node):
         path, part = prefix + field.name, getattr(node, field.name)
@@ -156,18 +181,22 @@ def _take_apart(node: Any, prefix: str, numbers: Numbers, arrays: Arrays, form: 
 
 
 def _stored_fields(node: Any) -> list[Field]:
+    """The fields of a dataclass or of its instance that belong into a file; those with compare=False do not."""
     return [field for field in fields(node) if field.compare]
 
 
 def _kind(hint: Any) -> Any:
-    """What is annotated, without "or None"."""
+    """The type in an annotation such as `X` or `X | None`: X in both cases."""
     if get_origin(hint) is tuple:
         return hint
     return next((option for option in get_args(hint) if option is not type(None)), hint)
 
 
 def _put_together(cls: Any, prefix: str, numbers: Numbers, arrays: Arrays, form: Form) -> Any:
-    """An instance of `cls`; numbers that were used are taken out of the dictionary."""
+    """The inverse of `_take_apart`: an instance of `cls`.
+
+    Numbers that were used are removed from their dictionary, so that what is left in the end is unknown to the state.
+    """
     hints = get_type_hints(cls)
     parts: dict[str, Any] = {}
     for name in (field.name for field in _stored_fields(cls)):
@@ -196,7 +225,7 @@ def _has_types(items: Any, kinds: tuple[type, ...]) -> bool:
 
 @dataclass(frozen=True)
 class _StoredPlanes(ABC):
-    """`Planes` as plain arrays. Derived classes add the witnesses, which every kind of problem has its own of."""
+    """`Planes` as plain arrays. Every kind of problem has witnesses of its own, which derived classes add."""
 
     vectors: np.ndarray
     gram: np.ndarray
@@ -212,16 +241,18 @@ class _StoredPlanes(ABC):
     @staticmethod
     @abstractmethod
     def _arrays(witnesses: Any) -> Arrays:
-        """The witnesses of all planes as the fields of a derived class."""
+        """The witnesses of all planes as arrays, by the names of the fields that a derived class adds."""
 
     @abstractmethod
-    def _witnesses(self) -> Iterable[Any]: ...
+    def _witnesses(self) -> Iterable[Any]:
+        """The inverse of `_arrays`: one witness for each plane."""
 
     @abstractmethod
     def _fits(self, n_rows: int) -> bool:
-        """Whether the witnesses can be those of so many rows."""
+        """Whether the witnesses can belong to a problem of `n_rows` rows."""
 
     def planes(self) -> Planes:
+        """The planes, after a check that the arrays can belong together."""
         (count, width), (n_rows,), (n_weights,) = self.vectors.shape, self.latest.c.shape, self.latest.slope.shape
         as_outputs = is_wide(n_rows, n_weights)
         good = (
@@ -250,9 +281,9 @@ class _HingePlanes(_StoredPlanes):
             "witness_fraction": np.array([witness.fraction for witness in witnesses]),
         }
 
-    def _witnesses(self) -> Iterable[hinge.Witness]:
+    def _witnesses(self) -> Iterable[hinge.ActiveHinges]:
         rows, fractions = self.witness_row.tolist(), self.witness_fraction.tolist()
-        return map(hinge.Witness, self.witness_bits, rows, fractions)
+        return map(hinge.ActiveHinges, self.witness_bits, rows, fractions)
 
     def _fits(self, n_rows: int) -> bool:
         return self.witness_bits.shape[1] == -(-n_rows // 8) and _are_rows(self.witness_row, n_rows)
@@ -271,10 +302,10 @@ class _RankingPlanes(_StoredPlanes):
             "witness_c": np.stack([nothing if witness.c is None else witness.c for witness in witnesses]),
         }
 
-    def _witnesses(self) -> Iterable[ranking.Witness]:
+    def _witnesses(self) -> Iterable[ranking.PlaneScores]:
         is_wide = self.witness_c.shape[1] > 0
         return (
-            ranking.Witness(scores, c if is_wide else None)
+            ranking.PlaneScores(scores, c if is_wide else None)
             for scores, c in zip(self.witness_scores, self.witness_c, strict=True)
         )
 
@@ -296,15 +327,19 @@ class _OrdinalPlanes(_StoredPlanes):
             "witness_fractions": np.stack([witness.fractions for witness in witnesses]),
         }
 
-    def _witnesses(self) -> Iterable[ordinal.Witness]:
-        return map(ordinal.Witness, self.witness_bits, self.witness_rows, self.witness_fractions)
+    def _witnesses(self) -> Iterable[ordinal.ActiveLosses]:
+        return map(ordinal.ActiveLosses, self.witness_bits, self.witness_rows, self.witness_fractions)
 
     def _fits(self, n_rows: int) -> bool:
         return self.witness_bits.shape[2] == -(-n_rows // 8) and _are_rows(self.witness_rows, n_rows)
 
 
 def _can_be_gram(gram: np.ndarray) -> bool:
-    """Whether these can be inner products: symmetric, and none larger than the lengths allow, up to rounding."""
+    """Whether a matrix can hold the inner products of some vectors.
+
+    Such a matrix is symmetric, and no entry is larger than the product of the lengths of its two vectors. Both are
+    checked up to rounding.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.sqrt(np.diagonal(gram))
         largest = np.outer(lengths, lengths) * (1.0 + _ROUNDING)
@@ -312,16 +347,17 @@ def _can_be_gram(gram: np.ndarray) -> bool:
 
 
 def _are_rows(index: np.ndarray, n_rows: int) -> bool:
-    """Whether all are numbers of rows, or -1 for none."""
+    """Whether every entry is the number of a row, or -1, which stands for no row."""
     return bool(index.min() >= -1 and index.max() < n_rows)
 
 
-# The kinds of state by the names that they have in a file. Of a hint about the best point a file keeps what the
-# hinge's line search needs, or the last step, from which the other problems find out the rest.
+# The kinds of state, by the names that they have in a file. A state of cutting planes holds a hint for the next line
+# search. For hinges the hint is stored as it is. For ranking and thresholds it is large and follows from the problem,
+# so only its step length is stored.
 FORMS = {
-    "PlaneState": Form(PlaneState, hinge.Witness, {Planes: _HingePlanes}),
-    "RankingState": Form(PlaneState, ranking.Witness, {Planes: _RankingPlanes, Hint: LastStep}),
-    "OrdinalState": Form(PlaneState, ordinal.Witness, {Planes: _OrdinalPlanes, Hint: LastStep}),
+    "PlaneState": Form(PlaneState, hinge.ActiveHinges, {Planes: _HingePlanes}),
+    "RankingState": Form(PlaneState, ranking.PlaneScores, {Planes: _RankingPlanes, Hint: LastStep}),
+    "OrdinalState": Form(PlaneState, ordinal.ActiveLosses, {Planes: _OrdinalPlanes, Hint: LastStep}),
     "CoordinateState": Form(CoordinateState, None, {}),
     "SubgradientState": Form(SubgradientState, None, {}),
     "DualState": Form(DualState, None, {}),

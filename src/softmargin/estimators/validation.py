@@ -159,25 +159,41 @@ def _distinct(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def ranking_targets(y: np.ndarray) -> np.ndarray:
     """y as finite float64."""
-    try:
-        targets = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise SoftmarginError(
-            "y holds entries that are not numbers: give numbers, larger meaning further up."
-        ) from None
-    if not np.isfinite(targets).all():
-        raise SoftmarginError("y holds NaN or infinity: leave such rows out, or give them a target.")
-    return targets
+    return _finite_numbers(y, "give numbers, larger meaning further up.")
 
 
 def regression_targets(y: np.ndarray, epsilon: float) -> np.ndarray:
-    """y as float64; targets that overflow with epsilon are refused."""
-    targets = np.asarray(y, dtype=np.float64)
+    """y as finite float64; targets that overflow with epsilon are refused."""
+    targets = _finite_numbers(
+        y,
+        "regression needs a number for each row. To predict classes use SVC or LinearSVC, or OrdinalSVC if they "
+        "have an order.",
+    )
     with np.errstate(over="ignore"):
         largest = float(np.abs(targets).max(initial=0.0)) + epsilon
     if not largest < _LARGEST_TARGET:
         raise SoftmarginError(f"targets of {largest:.3g} and more are too large to be squared: scale y.")
     return targets
+
+
+def _finite_numbers(y: np.ndarray, advice: str) -> np.ndarray:
+    """y as float64; words that spell numbers are numbers."""
+    try:
+        targets = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        example = next((f", such as {entry!r}" for entry in y.tolist() if not _is_number(entry)), "")
+        raise SoftmarginError(f"y holds entries that are not numbers{example}: {advice}") from None
+    if not np.isfinite(targets).all():
+        raise SoftmarginError("y holds NaN or infinity: leave such rows out, or give them a target.")
+    return targets
+
+
+def _is_number(entry: Any) -> bool:
+    try:
+        float(entry)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def order_of(y: Any) -> list | None:

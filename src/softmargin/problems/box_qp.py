@@ -177,7 +177,7 @@ class BoxQP:
 
     def solution(self, beta: np.ndarray, f: np.ndarray) -> Solution:
         """The candidate for the judge."""
-        return Solution(np.empty(0), _middle(*self.extremes(beta, f)), self.loss.held(self.loss.feasible(beta).beta))
+        return Solution(np.empty(0), _middle(*self.extremes(beta, f)), self.loss.held(self.loss.feasible(beta)))
 
 
 def _middle(highest: float, lowest: float) -> float:

@@ -5,37 +5,24 @@ down to multiples of a power of two, so that the sum is computed without error, 
 rows of the heavier class. The power is the last digit of the largest alpha: where all weights are the same, variables
 at their bounds stay there.
 
-Where the sum is to be nu sum(s) (one class), there may be no floating point numbers that add up to it. Then the vector
-is as near as floating point allows, and the difference that is left is known exactly: see `Filled`.
+Where the sum is to be T = nu sum(s) (one class), there may be no floating point numbers that add up to it. But a sum of
+at least T is enough: all targets are zero, and scaling such a vector down to the sum T keeps it in its box and raises
+its dual value, -1/2 |sum_i alpha_i phi(x_i)|^2. So the value of the vector is a lower bound of the optimum as it
+stands. `filled` makes such vectors, with sums that are as near to T as floating point allows.
 """
 
 from fractions import Fraction
 from math import frexp, fsum, ldexp
-from typing import NamedTuple
 
 import numpy as np
 
-from softmargin.linalg.rounding import SLACK, above, below, product_below, two_product
+from softmargin.linalg.rounding import TINY, above, product_below
 
 # Classes whose sums differ by no more than this share are balanced by changing few alpha, others by scaling all of one.
 _NEARLY_BALANCED = 2.0**-40
 _DIGITS = 53
-# A sum that is off by no more than this share of itself is as near as it needs to be.
-_NEAR = 2.0**-51
-# Products between these sizes are split into two numbers without over- or underflow.
-_SPLITTABLE = (2.0**-900, 2.0**900)
-
-
-class Filled(NamedTuple):
-    """Variables in their box whose sum is wrong by `rest`, which is rounded once; zero if the sum is right.
-
-    A feasible vector is beta + rest d, with d_i >= 0 and sum(d) = 1: for a positive rest d is in proportion to the room
-    above each variable, for a negative one to the room below it. There is always that much room. Nobody needs to form
-    this vector: its dual value differs from that of beta by at most |rest| max |f_i| + 1/2 rest^2 max K_ii.
-    """
-
-    beta: np.ndarray
-    rest: float = 0.0
+# A sum that is too large by no more than this share of itself is as near as it needs to be.
+_NEAR = 2.0**-50
 
 
 def clipped(alpha: np.ndarray, weights: np.ndarray, C: float) -> np.ndarray:
@@ -63,44 +50,59 @@ def boxed(given: np.ndarray, C: float, over: np.ndarray, under: np.ndarray) -> n
     return np.copysign(alpha, given, out=alpha)
 
 
-def filled(beta: np.ndarray, weights: np.ndarray, nu: float) -> Filled:
-    """Variables between 0 and `weights`, changed such that they sum to nu sum(weights).
+def exact_total(weights: np.ndarray, nu: float) -> tuple[float, ...]:
+    """Numbers that add up to nu sum(weights) in real arithmetic, the largest first.
 
-    The others stay if a few of those between their bounds can take up the difference.
+    What would be below the smallest floating point number is rounded up. There are two or three of them, unless the
+    sizes of the weights are very different.
+    """
+    left, sums = weights.tolist(), []
+    while part := fsum(left):
+        sums.append(part)
+        left.append(-part)
+    rest, terms = Fraction(nu) * sum(map(Fraction, sums)), []
+    while term := float(rest):
+        terms.append(term)
+        rest -= Fraction(term)
+    return (*terms, TINY) if rest > 0 else tuple(terms)
+
+
+def filled(beta: np.ndarray, weights: np.ndarray, total: tuple[float, ...]) -> np.ndarray:
+    """Variables between 0 and `weights`, changed such that their sum is at least that of `total`, and hardly more.
+
+    `total` is what `exact_total` says for these weights, and some nu of at most 1. The other variables stay if a few of
+    those between their bounds can take up the difference.
     """
     beta = np.minimum(beta, weights)
-    total = nu * fsum(weights.tolist())
-    rest = _rest(beta, weights, nu)
-    if abs(rest) > _NEARLY_BALANCED * total:
+    size = fsum(total)
+    rest = _rest(beta, total)
+    if abs(rest) > _NEARLY_BALANCED * size:
         if rest < 0.0:
-            beta *= total / (total - rest)
+            beta *= size / (size - rest)
         else:
             room = weights - beta
             beta = np.minimum(beta + room * min(1.0, rest / float(room.sum())), weights)
-        rest = _rest(beta, weights, nu)
+        rest = _rest(beta, total)
     for _ in range(beta.size):
-        if abs(rest) <= _NEAR * total:
+        if -_NEAR * size - TINY <= rest <= 0.0:
             break
         room = weights - beta if rest > 0.0 else beta
         inside = np.where((beta > 0.0) & (beta < weights), room, 0.0)
         row = int(inside.argmax())
         if inside[row] == 0.0:
             row = int(room.argmax())
-        wanted = float(beta[row]) + max(rest, -float(beta[row]))
+        # Rounded up: the sum must not be too small.
+        wanted = max(above(float(beta[row]) + rest), 0.0)
         beta[row] = min(wanted, float(weights[row]))
-        rest = _rest(beta, weights, nu)
-    return Filled(beta, rest)
+        rest = _rest(beta, total)
+    return beta if rest <= 0.0 else weights.copy()
 
 
-def _rest(beta: np.ndarray, weights: np.ndarray, nu: float) -> float:
-    """nu sum(weights) - sum(beta), the real number rounded once."""
-    products, low = two_product(nu, weights)
-    sizes = products[products != 0.0]
-    lost = np.any((products == 0.0) & (weights != 0.0))
-    if not lost and (sizes.size == 0 or (_SPLITTABLE[0] <= sizes.min() and weights.max() <= _SPLITTABLE[1])):
-        return fsum(np.concatenate([products, low, -beta]).tolist())
-    exact = Fraction(nu) * sum(map(Fraction, weights.tolist())) - sum(map(Fraction, beta.tolist()))
-    return float(exact)
+def _rest(beta: np.ndarray, total: tuple[float, ...]) -> float:
+    """The sum of `total` less that of beta: the real number rounded once, so that its sign is right."""
+    terms = beta[beta > 0.0].tolist()
+    terms.extend(-term for term in total)
+    return -fsum(terms)
 
 
 def floored(x: np.ndarray, unit: float) -> np.ndarray:
@@ -118,33 +120,3 @@ def take_off(alpha: np.ndarray, excess: float, where: np.ndarray) -> None:
 def last_digit(x: float) -> float:
     """The power of two that the last digit of x stands for."""
     return ldexp(1.0, max(frexp(x)[1] - _DIGITS, -1074))
-
-
-def covering(alpha: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:
-    """alpha in the box 0 <= alpha <= upper, raised or lowered until its sum is at least `total`, and hardly more.
-
-    `total` is rounded: the sum is at least a number that is certainly above the real one, unless that takes all of
-    `upper`. Then alpha is `upper`.
-    """
-    wanted = above(total * SLACK)
-    found = float(alpha.sum())
-    if found > wanted * (1.0 + _NEARLY_BALANCED):
-        alpha = alpha * (wanted / found)
-    for _ in range(8):
-        missing = wanted - below(fsum(alpha.tolist()))
-        if missing <= 0.0:
-            return alpha
-        room = upper - alpha
-        all_room = float(room.sum())
-        if not all_room > missing:
-            break
-        if missing <= _NEARLY_BALANCED * wanted:
-            # A single row, the one with the least room that is enough: others may be at their bounds, and stay there.
-            row = int(np.argmin(np.where(room >= 4.0 * missing, room, np.inf)))
-            if room[row] >= 4.0 * missing:
-                alpha = alpha.copy()
-                alpha[row] += 2.0 * missing + last_digit(float(alpha[row]))
-                alpha[row] = min(alpha[row], upper[row])
-                continue
-        alpha = np.minimum(alpha + room * (missing / all_room), upper)
-    return upper.copy()

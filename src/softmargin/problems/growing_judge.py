@@ -31,7 +31,7 @@ class GrowingJudge:
 
     def __call__(self, judge: KernelJudge, solution: Solution) -> Certificate:
         """What `judge` finds, whose rows are those of the last time, and perhaps more behind them."""
-        given, (beta, rest) = judge.candidates(solution)
+        given, beta = judge.candidates(solution)
         n_known = self._beta.size
         before = np.append(self._beta, np.zeros(beta.size - n_known))
         changed = np.flatnonzero(before != beta)
@@ -42,7 +42,7 @@ class GrowingJudge:
             self._f, self._updates = judge.outputs(beta), 0
         self._beta = beta
         f = self._f if np.array_equal(given, beta) else judge.outputs(given)
-        return judge.certificate(Model(given, f, float(solution.b)), beta, self._f, rest)
+        return judge.certificate(Model(given, f, float(solution.b)), beta, self._f)
 
     def _updated(self, judge: KernelJudge, step: np.ndarray, beta: np.ndarray, n_known: int) -> Outputs:
         """f of the known rows by what has changed, that of new rows from the beginning."""

@@ -33,8 +33,8 @@ from softmargin.problems.intercepts import Free, Intercept
 
 
 @dataclass(frozen=True)
-class Witness:
-    """pi of one plane: a bit for each hinge, and one hinge whose pi is a fraction (row = -1: none)."""
+class ActiveHinges:
+    """The witness of a plane: pi, as a bit for each hinge and one hinge whose pi is a fraction (row = -1: none)."""
 
     bits: np.ndarray
     row: int
@@ -151,7 +151,7 @@ class Hinge:
         else:
             risk, size = fixed_intercept.follow(f, df, hinges, to.k, k_plane, f_new, c, bits)
         constant = size if self.targets is None else -float(c @ self.targets)
-        return risk, Pattern(c, constant, Witness(bits, row, fraction))
+        return risk, Pattern(c, constant, ActiveHinges(bits, row, fraction))
 
     def minimise_along(
         self,
@@ -168,10 +168,12 @@ class Hinge:
         k = fixed_intercept.minimise_along(f, df, self._hinges, A0, B0, self.C)
         return LineMinimum(k, k, k)
 
-    def coefficients(self, witnesses: Sequence[Witness], weights: np.ndarray) -> np.ndarray:
+    def coefficients(self, witnesses: Sequence[ActiveHinges], weights: np.ndarray) -> np.ndarray:
         return -self.signed_weights * self._activity(witnesses, weights)
 
-    def solution(self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Witness], weights: np.ndarray) -> Solution:
+    def solution(
+        self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[ActiveHinges], weights: np.ndarray
+    ) -> Solution:
         alpha = np.abs(self.signed_weights) * self._activity(witnesses, weights)
         w, b = self.intercept.split(w)
         if self.intercept.is_free:
@@ -211,7 +213,7 @@ class Hinge:
         """Outputs as `Hinges` takes them: less the targets, unless these are the signs of v."""
         return f if self.targets is None else f - self.targets
 
-    def _activity(self, witnesses: Sequence[Witness], weights: np.ndarray) -> np.ndarray:
+    def _activity(self, witnesses: Sequence[ActiveHinges], weights: np.ndarray) -> np.ndarray:
         """sum_j weights_j pi_j."""
         from softmargin.problems import _witness
 

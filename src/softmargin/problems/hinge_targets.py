@@ -17,10 +17,8 @@ A target also knows what the judge must know about it. In signed variables beta_
     Tube          phi = y_i beta_i - e |beta_i|     |beta_i| <= C s_i
     OneClass      phi = 0                           0 <= beta_i <= s_i
 
-`feasible` makes a beta that satisfies all of this in real arithmetic from whatever is handed in. The total of OneClass
-is the real product of nu and a real sum, and there may be no floating point numbers with exactly that sum. But
-sum(beta) >= total is enough: scaling such a beta down to the right sum keeps it in its box and makes |X'beta| shorter,
-so that -1/2 |X'beta|^2 is a lower bound of the optimum as it stands.
+`feasible` makes a beta that satisfies all of this in real arithmetic from whatever is handed in. The beta of OneClass
+may have a sum that is a little larger than its total, which is enough: see `problems.feasible`.
 """
 
 from dataclasses import dataclass
@@ -36,7 +34,7 @@ from softmargin.data.rows import Products
 from softmargin.linalg.rounding import TINY, above, below, two_product, two_sum
 from softmargin.problems.base import Coordinates
 from softmargin.problems.bracket import Bound, Side
-from softmargin.problems.feasible import balanced, clipped, covering
+from softmargin.problems.feasible import balanced, clipped, exact_total, filled
 from softmargin.problems.intercepts import Intercept
 
 # The relative gap of a one-class problem is measured against at least this share of a typical size of the objective,
@@ -305,25 +303,20 @@ class OneClass(_OneHinge):
         return [Side(slice(None), np.ones(self.n_rows), b, self.weights, zeros, 0.0)]
 
     @cached_property
-    def _total_pair(self) -> tuple[float, float]:
-        """nu sum(s) as two numbers whose sum has about twice the digits."""
-        total = fsum(self.weights.tolist())
-        rest = fsum([*self.weights.tolist(), -total])
-        product, error = two_product(self.nu, total)
-        return product, error + self.nu * rest
+    def _exact_total(self) -> tuple[float, ...]:
+        return exact_total(self.weights, self.nu)
 
     def offset(self, b: float) -> Bound:
-        product, rest = self._total_pair
-        high, low = two_product(b, product)
+        first, rest = fsum(self._exact_total[:1]), fsum(self._exact_total[1:])
+        high, low = two_product(b, first)
         low += b * rest
         value = high + low
-        # `rest` and `low` are sums of three terms, each smaller than 2^-52 of the product, and rounded as many times.
+        # `low` is the sum of two terms, each smaller than 2^-52 of `high`, and rounded three times.
         return Bound(value, above(above(value) + 2.0**-98 * abs(high) + 64 * TINY))
 
     def feasible(self, dual: np.ndarray, C: float, intercept: Intercept) -> np.ndarray:
         check_length(dual, self.n_rows)
-        product, rest = self._total_pair
-        return covering(clipped(dual, self.weights, 1.0), self.weights, product + rest)
+        return filled(clipped(dual, self.weights, 1.0), self.weights, self._exact_total)
 
     def coordinates(self, C: float) -> Coordinates:
         zeros = np.zeros(self.n_rows)

@@ -14,7 +14,7 @@ are evaluated again in double precision, each pair of support vectors once. Wher
 are few, they are evaluated in pairs of numbers (`kernels.precise`).
 
 The sum of beta must be nu sum(s) for one class, in real arithmetic, which floating point numbers may not add up to.
-`feasible.Filled` says by how much they miss it, and what a feasible vector beside them can lose by that is charged.
+`problems.feasible` makes a sum that is hardly larger, and says why its dual value is a bound all the same.
 """
 
 from dataclasses import dataclass
@@ -26,14 +26,13 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Solution
+from softmargin.core.stopping import AT_BOUND
 from softmargin.data.precise import Outputs, digits
 from softmargin.kernels.cached import RowStore
 from softmargin.kernels.symmetric import symmetric_product
 from softmargin.linalg.rounding import PAIR_UNIT, SLACK, TINY, UNIT, above, below, gamma
 from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.bracket import Bound, certificate, is_coarse
-from softmargin.problems.certificate import AT_BOUND
-from softmargin.problems.feasible import Filled
 from softmargin.problems.row_loss import RowLoss
 
 # Products in pairs of numbers that a judgement may take: about two seconds.
@@ -61,12 +60,12 @@ class KernelJudge:
 
     def __call__(self, solution: Solution) -> Certificate:
         with np.errstate(over="ignore", invalid="ignore"):
-            given, (beta, rest) = self.candidates(solution)
+            given, beta = self.candidates(solution)
             model = Model(given, self.outputs(given), float(solution.b))
             f = model.f if np.array_equal(given, beta) else self.outputs(beta)
-            return self.certificate(model, beta, f, rest)
+            return self.certificate(model, beta, f)
 
-    def candidates(self, solution: Solution) -> tuple[np.ndarray, Filled]:
+    def candidates(self, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
         """The coefficients as they are given, and the feasible ones next to them."""
         if np.shape(solution.alpha) != self.loss.target.shape:
             raise SoftmarginError(
@@ -82,19 +81,16 @@ class KernelJudge:
         sums = self.K.products(errors.columns(beta))
         return Outputs(sums[:, 0] + sums[:, 1], 0.0, errors.of_outputs(beta, sums))
 
-    def certificate(self, model: "Model", beta: np.ndarray, f: Outputs, rest: float = 0.0) -> Certificate:
-        """For a model, and a feasible beta with its f = K beta: the same ones if the model is feasible.
-
-        The sum of beta may miss the right one by `rest`.
-        """
-        (primal, near), dual = self._primal(model), self._dual(beta, f, rest)
+    def certificate(self, model: "Model", beta: np.ndarray, f: Outputs) -> Certificate:
+        """For a model, and a feasible beta with its f = K beta: the same ones if the model is feasible."""
+        (primal, near), dual = self._primal(model), self._dual(beta, f)
         is_same = f is model.f
         for again in (self._in_double, self._in_pairs):
             if not is_coarse(primal, dual, self.scale, self.tol):
                 break
             model = model._replace(f=again(model.beta, model.f, near))
             f = model.f if is_same else again(beta, f, near)
-            (primal, near), dual = self._primal(model), self._dual(beta, f, rest)
+            (primal, near), dual = self._primal(model), self._dual(beta, f)
         violation = _violation(self.loss, beta, f.f)
         if not self.is_convex:
             return Certificate(primal.bound, nan, nan, nan, violation, primal.charge)
@@ -127,13 +123,9 @@ class KernelJudge:
         n_terms = 2 * near.size
         return Bound(value, above((bound + TINY * (n_terms + slacks)) * (1.0 + gamma(n_terms + 8)))), near
 
-    def _dual(self, beta: np.ndarray, f: Outputs, rest: float) -> Bound:
+    def _dual(self, beta: np.ndarray, f: Outputs) -> Bound:
         linear, curvature = self._linear(beta), _curvature(beta, f)
         lower = below(linear.bound - above(0.5 * curvature.bound))
-        if rest:
-            steepest = float((np.abs(f.f) + np.abs(f.low) + f.error).max())
-            largest = float(np.square(self.K.errors().lengths).max())
-            lower = below(lower - above((abs(rest) + TINY) * (steepest + abs(rest) * largest) * SLACK + TINY))
         return Bound(linear.value - 0.5 * curvature.value, lower)
 
     def _linear(self, beta: np.ndarray) -> Bound:

@@ -50,8 +50,10 @@ _MANY_ROWS = 65_536
 
 
 @dataclass(frozen=True)
-class Witness:
-    """pi of one plane: a bit for each loss, and for each threshold at most one row with a fraction (row = -1: none).
+class ActiveLosses:
+    """The witness of a plane: pi, as a bit for each loss and for each threshold at most one row with a fraction.
+
+    Where a threshold has no such row, its entry of `rows` is -1.
 
     The loss of row i at threshold k has its bit in bits[k % len(bits)].
     """
@@ -137,7 +139,7 @@ class Ordinal:
             self.workers.check()
             block = f[i:j], self.ranks[i:j], self.weights[i:j], theta, self.reach, *wanted, slots, i, c[i:j]
             constants.append(_ordinal.make_plane(*block, bits[:, i // 8 :], rows, fractions))
-        return Pattern(c, fsum(constants), Witness(bits, rows, fractions))
+        return Pattern(c, fsum(constants), ActiveLosses(bits, rows, fractions))
 
     def follow(
         self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float
@@ -171,13 +173,15 @@ class Ordinal:
         best = lo if lo.value < hi.value else hi
         return LineMinimum(best.k, lo.k, hi.k, best.known)
 
-    def coefficients(self, witnesses: Sequence[Witness], weights: np.ndarray) -> np.ndarray:
+    def coefficients(self, witnesses: Sequence[ActiveLosses], weights: np.ndarray) -> np.ndarray:
         c = np.zeros(self.n_outputs)
         for rows, k, activity in self._activities(witnesses, weights):
             c[rows] += np.where(k < self.ranks[rows], -activity, activity)
         return c * self.weights
 
-    def solution(self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Witness], weights: np.ndarray) -> Solution:
+    def solution(
+        self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[ActiveLosses], weights: np.ndarray
+    ) -> Solution:
         alpha = np.zeros((self.n_thresholds, self.n_outputs)).T  # by columns
         for rows, k, activity in self._activities(witnesses, weights):
             alpha[rows, k] = activity * self.weights[rows]
@@ -354,7 +358,7 @@ class Ordinal:
         return total
 
     def _activities(
-        self, witnesses: Sequence[Witness], weights: np.ndarray
+        self, witnesses: Sequence[ActiveLosses], weights: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """sum_j weights_j pi_j in parts: rows, the threshold of each, and the sum."""
         from softmargin.problems import _witness

@@ -44,8 +44,11 @@ _SINGLE_UP_TO = 100.0
 
 
 @dataclass(frozen=True)
-class Witness:
-    """The scores at which a plane was made; and its coefficients, where they are needed in every iteration."""
+class PlaneScores:
+    """The witness of a plane: the scores at which it was made, which say what pairs it counts.
+
+    `c` are its coefficients where data are wide, because there they are needed in every iteration; otherwise None.
+    """
 
     scores: np.ndarray
     c: np.ndarray | None
@@ -113,7 +116,7 @@ class Ranking:
         net, total = self.pairs.count(self.pairs.take(scores), workers=self.workers)
         c = self.pairs.spread(-self.unit * net)
         kept = c if is_wide(self.n_outputs, self.n_weights) else None
-        return Pattern(c, self.unit * total, Witness(scores, kept))
+        return Pattern(c, self.unit * total, PlaneScores(scores, kept))
 
     def follow(
         self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float
@@ -145,7 +148,7 @@ class Ranking:
         best = lo if lo.value < hi.value else hi
         return LineMinimum(best.k, lo.k, hi.k, best.known)
 
-    def coefficients(self, witnesses: Sequence[Witness], weights: np.ndarray) -> np.ndarray:
+    def coefficients(self, witnesses: Sequence[PlaneScores], weights: np.ndarray) -> np.ndarray:
         out = np.zeros(self.n_outputs)
         for witness, weight in zip(witnesses, weights, strict=True):
             if weight != 0.0:
@@ -153,7 +156,7 @@ class Ranking:
         return out
 
     def solution(
-        self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[Witness], weights: np.ndarray
+        self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[PlaneScores], weights: np.ndarray
     ) -> PlaneSolution:
         points = tuple(witness.scores for witness, weight in zip(witnesses, weights, strict=True) if weight != 0.0)
         return PlaneSolution(w, 0.0, weights[weights != 0.0], points)

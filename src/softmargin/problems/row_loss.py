@@ -23,7 +23,7 @@ from math import fsum
 
 import numpy as np
 
-from softmargin.problems.feasible import Filled, boxed, filled
+from softmargin.problems.feasible import boxed, exact_total, filled
 
 # A loss that is a smaller share of what the targets would cost themselves is rounding.
 _ROUNDING = 1e-13
@@ -78,6 +78,10 @@ class RowLoss:
         """What the variables sum to, rounded; `feasible` works with the exact product nu sum(s)."""
         return self.nu * fsum(self.over.tolist()) if self.nu else 0.0
 
+    @cached_property
+    def _exact_total(self) -> tuple[float, ...]:
+        return exact_total(self.over, self.nu)
+
     def signed(self, alpha: np.ndarray) -> np.ndarray:
         """beta, from what a solution holds."""
         alpha = np.asarray(alpha, dtype=np.float64)
@@ -87,15 +91,15 @@ class RowLoss:
         """What a solution holds, from beta."""
         return beta if self.signs is None else np.abs(beta)
 
-    def feasible(self, beta: np.ndarray) -> Filled:
-        """beta in its box and with the right sum, exactly, in real arithmetic; see `feasible.Filled`.
+    def feasible(self, beta: np.ndarray) -> np.ndarray:
+        """beta in its box and with the right sum, exactly, in real arithmetic; one class: with at least that sum.
 
-        What is not a number becomes zero.
+        That is enough, see `problems.feasible`. What is not a number becomes zero.
         """
         if self.nu:
             given = np.nan_to_num(np.asarray(beta, dtype=np.float64))
-            return filled(np.clip(given, 0.0, self.over), self.over, self.nu)
-        return Filled(boxed(beta, self.C, self.over, self.under))
+            return filled(np.clip(given, 0.0, self.over), self.over, self._exact_total)
+        return boxed(beta, self.C, self.over, self.under)
 
     def scale_without_model(self) -> float:
         """A typical size of the objective, where losses are not negative; it is positive unless all weights are zero.

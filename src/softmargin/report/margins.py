@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.core.stopping import AT_BOUND
+from softmargin.core.stopping import is_at_bound
 from softmargin.report.drawing import axes, whole_numbers
 
 # The objective may differ from that of the certificate by this share, or by `tol` if that is more: the certificate is
@@ -94,7 +94,7 @@ class MarginDisplay:
         """Draw; see `from_estimator`."""
         ax, figure = axes(ax)
         is_support = self.alpha > 0
-        is_bounded = is_support & (self.alpha >= (1.0 - AT_BOUND) * self.upper)
+        is_bounded = is_support & is_at_bound(self.alpha, self.upper)
         kinds = [is_bounded, is_support & ~is_bounded, ~is_support]
         self.counts_ = {name: int(np.count_nonzero(kind)) for name, kind in zip(COLORS, kinds, strict=True)}
         ax.hist(

@@ -1,6 +1,6 @@
 """The dual over a working set: pivots on its own kernel matrix, with an updated Cholesky factor.
 
-    min 1/2 beta'K beta - p'beta + epsilon sum |beta_i|,   lo <= beta <= hi,   sum(beta) = total
+    min 1/2 beta'K beta - p'beta,   lo <= beta <= hi,   sum(beta) = total
 
 Free variables F have equal wishes g = p - K beta. M = K + sigma 1 1' has the same minimiser, because the sum is fixed,
 and is kept as M_FF = R'R; `carried` is u with R'u = 1. One variable k moves at a time, and F with it:
@@ -11,9 +11,8 @@ and is kept as M_FF = R'R; `carried` is u with R'u = 1. One variable k moves at 
 The step ends where the slope is used up, and k joins the factor, or where a variable meets its bound: a member of F
 leaves the factor, and k goes on with what is left of its slope; k itself stays at its other bound.
 
-A variable of regression may be on either side of zero, where its wish jumps by 2 epsilon. It is always on one of its
-two segments, and zero is a bound of both; `other` is the far end of the segment it is not on. At zero it may change to
-the other segment (`flip`), if it wants away from zero in that direction.
+Regression adds epsilon sum |beta_i|, which has a kink at zero. `segments.py` takes care of that: to a pivot, the ends
+of a variable's segment are its bounds.
 """
 
 import math
@@ -24,6 +23,7 @@ from scipy.linalg.lapack import dpstrf
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.linalg.cholesky import Factor
+from softmargin.solvers.active_set.segments import Segments
 
 EPS = float(np.finfo(np.float64).eps)
 # A pivot of the factor below this share of the diagonal is rounding: the row is affinely dependent on F.
@@ -38,122 +38,23 @@ LEVELS, LEVEL_SHARE = 4, 0.1
 _SUM_ROUNDING = 4.0 * EPS
 # A product gathers the rows it needs if they are less than this share.
 SPARSE_SHARE = 0.4
-# Vectors that are kept of the variables: from `beta` to `other`.
-_N_VECTORS = 8
 
 
-class Inner:
-    """Variables in places 0 .. size - 1; `index` are their rows in the whole problem.
+class Inner(Segments):
+    """The working set with its factor.
 
-    `side` is 1 at the lower bound, -1 at the upper, 0 if free. Free variables are members of the factor or
-    `dependents`, which a start may bring and which move to a bound first.
+    Free variables are members of the factor or `dependents`, which a start may bring and which move to a bound first.
     """
 
     def __init__(self, room: int, sigma: float, precision: float = 0.0, epsilon: float = 0.0) -> None:
-        self.size, self.total = 0, 0.0
-        self.epsilon = epsilon
-        self.has_kinks = False
+        super().__init__(room, epsilon)
+        self.total = 0.0
         self.dependent = max(DEPENDENT, precision)
         self.sigma = sigma if sigma > 0.0 else 1.0
         self.factor = Factor()
         self.dependents: list[int] = []
         self.pivots = self.degenerate = self.refactorisations = 0
         self.entered = self.idle = self.work = 0
-        self._matrix = np.empty((0, 0))
-        self._index = np.empty(0, dtype=np.int64)
-        self._values = np.empty((_N_VECTORS, 0))
-        self.grow(room)
-
-    def grow(self, room: int) -> None:
-        """Make room for so many variables."""
-        m, matrix, values = self.size, self._matrix, self._values
-        self._matrix = np.empty((room, room))
-        self._matrix[:m, :m] = matrix[:m, :m]
-        self._index = np.append(self._index[:m], np.full(room - m, -1))
-        self._values = np.zeros((_N_VECTORS, room))
-        self._values[:, :m] = values[:, :m]
-
-    @property
-    def room(self) -> int:
-        return self._index.size
-
-    @property
-    def values(self) -> np.ndarray:
-        """All that is known of the variables: the vectors below, one after the other."""
-        return self._values[:, : self.size]
-
-    @property
-    def matrix(self) -> np.ndarray:
-        return self._matrix[: self.size, : self.size]
-
-    @property
-    def index(self) -> np.ndarray:
-        return self._index[: self.size]
-
-    @property
-    def beta(self) -> np.ndarray:
-        return self._values[0, : self.size]
-
-    @property
-    def g(self) -> np.ndarray:
-        return self._values[1, : self.size]
-
-    @property
-    def lo(self) -> np.ndarray:
-        return self._values[2, : self.size]
-
-    @property
-    def hi(self) -> np.ndarray:
-        return self._values[3, : self.size]
-
-    @property
-    def side(self) -> np.ndarray:
-        return self._values[4, : self.size]
-
-    @property
-    def barred(self) -> np.ndarray:
-        """1 for variables that entered in vain, until something moves."""
-        return self._values[5, : self.size]
-
-    @property
-    def retired(self) -> np.ndarray:
-        """1 for variables that are zero for good: neither free nor at a bound that they could want away from."""
-        return self._values[6, : self.size]
-
-    @property
-    def other(self) -> np.ndarray:
-        """The far end of the segment that a variable is not on, beyond zero; 0 if it has one segment only."""
-        return self._values[7, : self.size]
-
-    @property
-    def shift(self) -> np.ndarray:
-        """What the wishes of variables with two segments differ by from p - K beta."""
-        return self.epsilon * np.sign(self.other)
-
-    def place_on_segments(self, places: np.ndarray, beta: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
-        """Set beta and bounds of these places; variables that may be on either side of zero get one segment."""
-        kinks = (lo < 0.0) & (hi > 0.0)
-        is_below = kinks & (beta < 0.0)
-        is_above = kinks & (beta >= 0.0)
-        self.beta[places] = beta
-        self.lo[places], self.hi[places] = np.where(is_above, 0.0, lo), np.where(is_below, 0.0, hi)
-        self.other[places] = np.where(is_above, lo, np.where(is_below, hi, 0.0))
-        self.side[places] = sides_of(beta, self.lo[places], self.hi[places])
-        self.has_kinks |= bool(kinks.any())
-
-    def flip(self, k: int) -> None:
-        """Change a variable at zero to its other segment."""
-        jump = 2.0 * self.epsilon
-        if self.other[k] < 0.0:
-            self.lo[k], self.hi[k], self.other[k] = self.other[k], 0.0, self.hi[k]
-            self.side[k], self.g[k] = -1.0, self.g[k] + jump
-        else:
-            self.lo[k], self.hi[k], self.other[k] = 0.0, self.other[k], self.lo[k]
-            self.side[k], self.g[k] = 1.0, self.g[k] - jump
-
-    def _at_kink(self) -> np.ndarray:
-        """Which variables could change to another segment."""
-        return (self.other != 0.0) & (self.beta == 0.0) & (self.side != 0.0)
 
     def shared_wish(self, rise: np.ndarray | None = None, fall: np.ndarray | None = None) -> float:
         """What free variables wish; where none is free, the middle between those that may rise and that may fall.
@@ -164,12 +65,7 @@ class Inner:
         if F.size:
             return float(self.g[F].mean())
         if rise is None or fall is None:
-            rise = np.where(self.side > 0.0, self.g, -np.inf)
-            fall = np.where(self.side < 0.0, self.g, np.inf)
-            if self.has_kinks:
-                both, jump = self._at_kink(), 2.0 * self.epsilon
-                rise = np.where(both & (self.side < 0.0), self.g - jump, rise)
-                fall = np.where(both & (self.side > 0.0), self.g + jump, fall)
+            rise, fall = self.wishes_at_bounds()
         highest, lowest = float(rise.max(initial=-np.inf)), float(fall.min(initial=np.inf))
         if math.isfinite(highest) and math.isfinite(lowest):
             return 0.5 * (highest + lowest)
@@ -182,11 +78,7 @@ class Inner:
         """
         shared = self.shared_wish()
         prices = self.side * (self.g - shared)
-        if self.has_kinks:
-            beyond = -prices - 2.0 * self.epsilon
-            for k in (self._at_kink() & (beyond > np.maximum(prices, 0.0))).nonzero()[0].tolist():
-                self.flip(k)
-                prices[k] = beyond[k]
+        self.cross_kinks(prices)
         return prices * (1.0 - self.barred)
 
     def counts(self) -> tuple[int, int, int]:
@@ -336,23 +228,9 @@ class Inner:
         """Give up the place of a variable that is not free; the last one moves there."""
         last = self.size - 1
         if k != last:
-            matrix = self.matrix
-            matrix[k] = matrix[last]
-            matrix[:, k] = matrix[:, last]
-            matrix[k, k] = matrix[last, last]
-            self._values[:, k] = self._values[:, last]
-            self._index[k] = self._index[last]
             self.factor.members[self.factor.members == last] = k
             self.dependents = [k if j == last else j for j in self.dependents]
-        self._matrix[last], self._matrix[:, last] = 0.0, 0.0
-        self._values[:, last] = 0.0
-        self._index[last] = -1
-        self.size = last
-
-    def shrink(self, size: int) -> None:
-        """Give up all places from this one on; none of them is free."""
-        self._index[size : self.size] = -1
-        self.size = size
+        self.move_last(k)
 
     def end_segment(self, sizes: float) -> bool:
         """Put the only free variable at an end of its segment if it is there but for rounding; whether it was.
@@ -484,11 +362,6 @@ class Inner:
                 raise SoftmarginError(_indefinite(pivot))
             else:
                 self.dependents.append(k)
-
-
-def sides_of(beta: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-    """1 at the lower bound, -1 at the upper, 0 between."""
-    return np.subtract(beta <= lo, beta >= hi, dtype=np.float64)
 
 
 def _indefinite(pivot: float) -> str:

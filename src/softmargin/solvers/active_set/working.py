@@ -3,7 +3,8 @@
 import numpy as np
 
 from softmargin.problems.box_qp import BoxQP
-from softmargin.solvers.active_set.inner import EPS, PATIENCE, Inner, sides_of
+from softmargin.solvers.active_set.inner import EPS, PATIENCE, Inner
+from softmargin.solvers.active_set.segments import sides_of
 
 _MAJORS_ASIDE = 5  # major iterations after which rows are set aside where the cache is too small
 _NEAR = 0.5  # rows that want to stay at their bound are candidates if by less than this share of the largest price

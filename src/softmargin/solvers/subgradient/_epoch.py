@@ -1,6 +1,8 @@
 """The loop that Pegasos and SGD share: rows visited one after the other.
 
 The point is kept as w = scale * v, so that shrinking it costs nothing and an update touches one row only.
+
+The arguments come in tuples: `rows` is the `Flat` of `data/rows.py`; `Visits`, `Steps` and `Point` are in `state.py`.
 """
 
 import numpy as np
@@ -12,21 +14,21 @@ _TINY = 1e-200
 
 
 @compiled(sums=True)
-def descend(
-    values, indices, indptr, n_cols, place, gain, bias, w, b, b_gain, t, scale_C, t0, power, skip, radius, hit, total
-):
-    """Visit the rows at `place` in turn; changes w, records in `hit` which visits violated the margin, returns b.
-
-    `gain` holds label times weight of each visit, scale_C = C sum(s) = 1 / lambda, t counts the visits made before.
+def descend(rows, visits, steps, point, b, t):
+    """Make the visits in turn: changes the point and `visits.hit`, and returns b. Before them t visits were made.
 
         eta = 1 / (lambda t0) (t0 / (t0 + t))^power, which is 1 / (lambda (t0 + t)) for power = 1
         w = (1 - lambda eta) w before each update (skip = 0), or skip times as much after every skip-th update
         w = the nearest point of the ball of `radius`
 
-    w has one entry more than a row, for a constant feature of value `bias`. Unless `total` is empty, the sum of the
-    points after each visit is added to it: as (sum of scales) * v, from which every update of v takes back what it
-    would add to the points before it.
+    The sum of the points is formed as (sum of scales) * v, from which every update of v takes back what it would add to
+    the points before it.
     """
+    values, indices, indptr, n_cols = rows.values, rows.indices, rows.indptr, rows.n_cols
+    place, gain, hit = visits.place, visits.gain, visits.hit
+    scale_C, t0, power, skip, radius = steps.scale_C, steps.t0, steps.power, steps.skip, steps.radius
+    bias, b_gain = steps.bias, steps.b_gain
+    w, total = point.w, point.total
     is_dense = indptr.size == 0
     sums_points = total.size > 0
     scale = 1.0
@@ -111,8 +113,9 @@ def descend(
 
 
 @compiled
-def add_magnitudes(values, indices, indptr, n_cols, place, sums):
+def add_magnitudes(rows, place, sums):
     """sums_j += |x_j| over the rows at `place`; returns their number of entries and the sum of their squares."""
+    values, indices, indptr, n_cols = rows.values, rows.indices, rows.indptr, rows.n_cols
     entries = 0
     squares = 0.0
     for k in range(place.size):

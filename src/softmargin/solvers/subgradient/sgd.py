@@ -73,7 +73,7 @@ class SGD(SubgradientSolver):
         sample = present[:: -(-present.size // SAMPLE_ROWS)]
         flat, place = problem.rows_at(sample)
         sums = np.zeros(flat.n_cols)
-        entries, squares = _epoch.add_magnitudes(flat.values, flat.indices, flat.indptr, flat.n_cols, place, sums)
+        entries, squares = _epoch.add_magnitudes(flat, place, sums)
         b_gain = 0.5 * float(sums.max(initial=0.0)) / sample.size
         if self.average:
             return Schedule(t0=max(1.0, problem.scale * squares / sample.size), power=0.75, b_gain=b_gain)

@@ -19,7 +19,7 @@ import secrets
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,44 @@ class Schedule:
     radius: float = math.inf
     b_gain: float = 1.0
     b_waits: bool = False
+
+
+class Visits(NamedTuple):
+    """Visits of rows, one after the other, as compiled code sees them.
+
+    `place` is where each row is found, `gain` its label times its weight. Into `hit` goes 1 for a visit that violated
+    the margin, otherwise 0.
+    """
+
+    place: np.ndarray
+    gain: np.ndarray
+    hit: np.ndarray
+
+
+class Steps(NamedTuple):
+    """The numbers of a `Schedule` and of the problem that do not change during an epoch, as compiled code sees them.
+
+    `scale_C` is C sum(s) = 1 / lambda, `bias` the value of the constant feature, and `b_gain` is 0 where the intercept
+    stays as it is.
+    """
+
+    scale_C: float
+    t0: float
+    power: float
+    skip: int
+    radius: float
+    bias: float
+    b_gain: float
+
+
+class Point(NamedTuple):
+    """The weights, which compiled code changes; they have one entry more than a row, for the constant feature.
+
+    Unless `total` is empty, the weights after each visit are added to it.
+    """
+
+    w: np.ndarray
+    total: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -204,16 +242,24 @@ def _visit(
     """The point and its intercept after the visits, which of them violated the margin, and the sum of the points."""
     from softmargin.solvers.subgradient import _epoch
 
-    steps = state.schedule
-    bias = problem.intercept.feature
-    moves_b = problem.intercept.is_free and not (steps.b_waits and state.iterations == 0)
-    b, b_gain = state.b, steps.b_gain if moves_b else 0.0
+    plan, b = state.schedule, state.b
+    moves_b = problem.intercept.is_free and not (plan.b_waits and state.iterations == 0)
+    steps = Steps(
+        scale_C=problem.scale,
+        t0=plan.t0,
+        power=plan.power,
+        skip=plan.skip,
+        radius=plan.radius,
+        bias=problem.intercept.feature,
+        b_gain=plan.b_gain if moves_b else 0.0,
+    )
     flat, _ = problem.rows_at(rows[:1])
     w, total = np.zeros(flat.n_cols + 1), np.zeros(flat.n_cols + 1)
     size = state.w.size
     w[:size] = state.w
     if state.n_total:
         total[:size] = state.total
+    point = Point(w, total if adds_up else np.empty(0))
     hit = np.empty(rows.size)
     row_values = max(1.0, flat.values.size / max(flat.n_rows, 1))
     n_slice = max(1, min(SLICE_VISITS, int(SLICE_VALUES / row_values)))
@@ -221,26 +267,8 @@ def _visit(
         problem.workers.check()
         part = slice(lo, lo + n_slice)
         flat, place = problem.rows_at(rows[part])
-        b = _epoch.descend(
-            flat.values,
-            flat.indices,
-            flat.indptr,
-            flat.n_cols,
-            place,
-            gains[part],
-            bias,
-            w,
-            b,
-            b_gain,
-            state.visits + lo,
-            problem.scale,
-            steps.t0,
-            steps.power,
-            steps.skip,
-            steps.radius,
-            hit[part],
-            total if adds_up else np.empty(0),
-        )
+        visits = Visits(place, gains[part], hit[part])
+        b = _epoch.descend(flat, visits, steps, point, b, state.visits + lo)
     return w[:size], b, hit, total[:size]
 
 
