@@ -71,7 +71,7 @@ class LinearEstimator(Estimator):
 
     def _limits(self) -> Limits:
         """How it is solved and when it stops; checked."""
-        solver = self._solver()
+        solver: Any = self._solver()
         rule = getattr(solver, "stopping", "relative_gap")
         stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule)
         if hasattr(solver, "tol"):  # it asks only how exact its own look at the gap has to be

@@ -33,7 +33,7 @@ STATE_SLACK = 0.1
 
 def linear_solver(solver: Any, needs: tuple[str, ...], random_state: Any = None) -> Solver:
     """A solver from its name, or a configured solver; one that draws at random without a seed is given one."""
-    found = named_solver(solver, needs, auto="ocas")
+    found: Any = named_solver(solver, needs, auto="ocas")
     if hasattr(found, "seed") and found.seed is None and random_state is not None:
         return replace(found, seed=validation.seed(random_state))
     return found
