@@ -307,12 +307,12 @@ def _blas_controller() -> Any:
     import scipy.linalg.blas  # noqa: F401  SciPy's BLAS is another one, and must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _limit_blas() -> Any:
     """One BLAS thread: for the process, or for this thread where the library has a pool for each."""
-    return _blas_controller().limit(limits=1, user_api="blas")
+    return _blas_controller().limit(limits=1)
 
 
 def limit_blas_of_this_thread() -> None:

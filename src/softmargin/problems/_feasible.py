@@ -27,6 +27,13 @@ def into_box(given, C, over, under, alpha, is_positive):
 
 
 @compiled
+def clip(alpha, C, weights):
+    """Bring alpha, in place, between zero and the real products C weights_i; what is not a number becomes zero."""
+    for i in range(alpha.size):
+        alpha[i] = _at_most(alpha[i], C, weights[i]) if alpha[i] > 0.0 else 0.0
+
+
+@compiled
 def _at_most(x, a, b):
     """x, or the largest number that is at most the real product a b."""
     p = a * b

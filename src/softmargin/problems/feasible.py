@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softmargin.linalg.rounding import SLACK, above, below, product_below, two_product
+from softmargin.linalg.rounding import SLACK, above, below, two_product
 
 # Classes whose sums differ by no more than this share are balanced by changing few alpha, others by scaling all of one.
 _NEARLY_BALANCED = 2.0**-40
@@ -40,7 +40,11 @@ class Filled(NamedTuple):
 
 def clipped(alpha: np.ndarray, weights: np.ndarray, C: float) -> np.ndarray:
     """alpha in its box; what is not a number becomes 0."""
-    return np.clip(np.nan_to_num(np.asarray(alpha, dtype=np.float64)), 0.0, product_below(C, weights))
+    from softmargin.problems import _feasible
+
+    alpha = np.array(alpha, dtype=np.float64)
+    _feasible.clip(alpha, C, np.ascontiguousarray(weights, dtype=np.float64))
+    return alpha
 
 
 def balanced(alpha: np.ndarray, is_positive: np.ndarray) -> np.ndarray:
