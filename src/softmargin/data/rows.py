@@ -239,10 +239,7 @@ class FlatRows:
     def __init__(self, workers: Workers | None, products: FlatProducts) -> None:
         self._workers = workers or Workers(1)
         self._products = products
-
-    @property
-    def flat(self) -> Flat:
-        return self._products.flat
+        self.flat = products.flat
 
     @property
     def n_rows(self) -> int:
