@@ -61,10 +61,9 @@ def boxed(given: np.ndarray, C: float, over: np.ndarray, under: np.ndarray) -> n
     from softmargin.problems import _feasible
 
     given = np.ascontiguousarray(given, dtype=np.float64)
-    alpha, is_positive = np.empty(given.size), np.empty(given.size, dtype=np.bool_)
-    _feasible.into_box(given, C, over, under, alpha, is_positive)
-    _feasible.balance(alpha, is_positive, _NEARLY_BALANCED)
-    return np.copysign(alpha, given, out=alpha)
+    beta = np.empty(given.size)
+    _feasible.box(given, C, over, under, _NEARLY_BALANCED, beta)
+    return beta
 
 
 def filled(beta: np.ndarray, weights: np.ndarray, nu: float) -> Filled:
