@@ -72,5 +72,5 @@ def test_no_dense_vector_is_made_of_them(tmp_path):
 def test_more_weights_than_memory_are_refused_beforehand(narrow, monkeypatch):
     X, y = narrow
     monkeypatch.setattr("softmargin.estimators.linear_work.free_bytes", lambda: 2**20)
-    with pytest.raises(SoftmarginError, match=r"weights of 1000000 features need .* 5 of the features occur"):
-        LinearSVC().fit(widened(X, 10**6), y)
+    with pytest.raises(SoftmarginError, match=r"weights of 10000000 features need .* 5 of the features occur"):
+        LinearSVC().fit(widened(X, 10**7), y)

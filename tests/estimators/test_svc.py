@@ -528,7 +528,7 @@ class TestCosts:
 
     def test_the_default_cache_is_a_share_of_what_is_free(self, two_rings, monkeypatch):
         X, y = two_rings
-        monkeypatch.setattr(kernel_work, "_LITTLE_BYTES", 0)
+        monkeypatch.setattr(kernel_work, "LITTLE_BYTES", 0)
         monkeypatch.setattr(kernel_work, "free_bytes", lambda: 4 * 5 * len(y) * 8)
         model = SVC().fit(X, y)
         assert model.counts_["misses"] > len(y)  # five rows only

@@ -1,5 +1,6 @@
 """Dual vectors are made feasible exactly, and lose next to nothing by it."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from softmargin.problems.feasible import balanced, clipped
 
+SIZES = st.floats(0.0, 1e308)
 NUMBERS = st.one_of(st.floats(0.0, 1.0), st.floats(0.0, 1e300), st.floats(0.0, 1e-290), st.just(0.1))
 
 
@@ -37,3 +39,14 @@ def test_the_box_is_that_of_real_arithmetic():
     assert all(Fraction(a) <= Fraction(0.1) * Fraction(s) for a, s in zip(found, weights, strict=True))
     np.testing.assert_allclose(found, 0.1 * weights, rtol=4e-16)
     np.testing.assert_array_equal(clipped(np.array([np.nan, -1.0]), np.ones(2), 1.0), 0.0)
+
+
+@given(SIZES, SIZES)
+def test_the_end_of_the_box_is_below_the_real_one_by_less_than_a_digit(C, weight):
+    [found] = clipped(np.array([np.inf]), np.array([weight]), C)
+    exact = Fraction(C) * Fraction(weight)
+    if exact >= Fraction(2) ** 1024:
+        assert found > 1e308
+        return
+    assert Fraction(found) <= exact
+    assert exact < Fraction(math.nextafter(math.nextafter(found, math.inf), math.inf))

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 _FALLBACK = 1 << 30
+# Whoever needs no more than this need not ask how much memory is free, which takes 0.1 ms.
+LITTLE_BYTES = 1 << 25
 
 
 def free_bytes() -> int:

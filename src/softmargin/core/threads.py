@@ -143,17 +143,13 @@ class Cancel:
     """A switch that several solves look at: set once, all of them stop at their next row block."""
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self.is_set = False
 
     def set(self) -> None:
-        self._event.set()
-
-    @property
-    def is_set(self) -> bool:
-        return self._event.is_set()
+        self.is_set = True
 
     def check(self) -> None:
-        if self._event.is_set():
+        if self.is_set:
             raise Abandoned
 
     @contextmanager
@@ -278,7 +274,7 @@ class _BlasGuard:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._limits: Any = None
+        self._before: list[Any] = []
 
     @property
     def is_active(self) -> bool:
@@ -288,7 +284,8 @@ class _BlasGuard:
         with self._lock:
             if self._users == 0:
                 _release_blas_control()
-                self._limits = _limit_blas()
+                self._before = [library.num_threads for library in _blas_libraries()]
+                _limit_blas()
             self._users += 1
 
     def leave(self) -> None:
@@ -296,23 +293,24 @@ class _BlasGuard:
             self._users -= 1
             if self._users == 0:
                 _release_blas_control()
-                self._limits.restore_original_limits()
-                self._limits = None
+                for library, n_threads in zip(_blas_libraries(), self._before, strict=True):
+                    library.set_num_threads(n_threads)
                 _release_blas_control()
 
 
 @cache
-def _blas_controller() -> Any:
-    """What sets the threads of the BLAS libraries; looking for these takes milliseconds, so it is done once."""
+def _blas_libraries() -> list[Any]:
+    """What sets the threads of each BLAS library; looking for these takes milliseconds, so it is done once."""
     import scipy.linalg.blas  # noqa: F401  SciPy's BLAS is another one, and must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
-def _limit_blas() -> Any:
+def _limit_blas() -> None:
     """One BLAS thread: for the process, or for this thread where the library has a pool for each."""
-    return _blas_controller().limit(limits=1, user_api="blas")
+    for library in _blas_libraries():
+        library.set_num_threads(1)
 
 
 def limit_blas_of_this_thread() -> None:

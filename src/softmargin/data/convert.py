@@ -1,6 +1,6 @@
 """From whatever holds the data to rows: the only place that asks what X is."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,7 @@ def as_rows(X: Any, workers: Workers | None = None) -> Rows:
     strided views, other sparse formats, CSR with unsorted or repeated entries, float16 and long double. A storage of
     one's own stays what it is; it must give access to single rows.
     """
-    if isinstance(X, Products):
+    if is_storage(X):
         if not has_row_access(X):
             raise SoftmarginError(
                 f"{type(X).__name__} offers products with X only, but single rows are needed here: kernels, SGD and "
@@ -46,12 +46,12 @@ def as_rows(X: Any, workers: Workers | None = None) -> Rows:
 
 def as_products(X: Any, workers: Workers | None = None) -> Products:
     """The same for whoever needs products only: any storage that keeps the contract `Products` stays what it is."""
-    if isinstance(X, Products):
+    if is_storage(X):
         return X if workers is None else X.on(workers)
     return as_rows(X, workers)
 
 
-def is_storage(X: Any) -> bool:
+def is_storage(X: Any) -> TypeGuard[Products]:
     """Whether X is a storage already, one of ours or of the user's own, rather than an array or a matrix."""
     return not isinstance(X, np.ndarray) and isinstance(X, Products)  # a protocol is slow to ask, arrays are common
 

@@ -36,6 +36,9 @@ class DenseRows(FlatRows):
 
     def blocks(self) -> Iterator[tuple[slice, "DenseRows"]]:
         step = max(1, BLOCK_VALUES // max(self.n_cols, 1))
+        if 0 < self.n_rows <= step:
+            yield slice(0, self.n_rows), self
+            return
         for lo in range(0, self.n_rows, step):
             where = slice(lo, min(lo + step, self.n_rows))
             yield where, DenseRows(self._array[where], self._workers)

@@ -8,7 +8,6 @@ serves every storage. Blocks of rows depend on the data alone, never on the numb
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from inspect import getattr_static
 from itertools import pairwise
 from math import log2
 from typing import Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
@@ -104,7 +103,7 @@ Rows = RowAccess
 
 def has_row_access(rows: Products) -> TypeGuard[RowAccess]:
     """Whether single rows can be reached. `flat` is looked up without being computed: it may be a copy of the data."""
-    return getattr_static(rows, "flat", None) is not None
+    return getattr(type(rows), "flat", None) is not None or getattr(rows, "__dict__", {}).get("flat") is not None
 
 
 class Flat(NamedTuple):
@@ -135,6 +134,8 @@ class FlatProducts:
         n_fine = min(FINE_BLOCKS, -(-size // FINE_VALUES)) if size >= FEW_VALUES else 1
         n_blocks = max(-(-size // BLOCK_VALUES), n_fine)
         n_blocks = max(1, min(flat.n_rows, n_blocks))
+        if n_blocks == 1:
+            return [(0, flat.n_rows)]
         if flat.indptr.size:
             goals = np.linspace(0, flat.values.size, n_blocks + 1)
             edges = np.searchsorted(flat.indptr, goals)
@@ -238,10 +239,7 @@ class FlatRows:
     def __init__(self, workers: Workers | None, products: FlatProducts) -> None:
         self._workers = workers or Workers(1)
         self._products = products
-
-    @property
-    def flat(self) -> Flat:
-        return self._products.flat
+        self.flat = products.flat
 
     @property
     def n_rows(self) -> int:

@@ -180,7 +180,9 @@ def pairs_of(codes: np.ndarray, n_classes: int, weights: np.ndarray) -> list[Pai
     if n_classes == 2:
         index = np.flatnonzero(weights > 0)
         return [Pair(index, np.where(codes[index] == 1, weights[index], -weights[index]), 0, 1)]
-    rows_of = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(n_classes)]
+    is_there = weights > 0
+    rows_of = [np.flatnonzero((codes == c) & is_there) for c in range(n_classes)]
+    weights_of = [weights[rows] for rows in rows_of]
     pairs, nothing = [], np.empty(0)
     for first in range(n_classes):
         for second in range(first + 1, n_classes):
@@ -188,6 +190,5 @@ def pairs_of(codes: np.ndarray, n_classes: int, weights: np.ndarray) -> list[Pai
                 pairs.append(Pair(rows_of[first], nothing, first, second))
                 continue
             index = np.concatenate([rows_of[first], rows_of[second]])
-            signs = np.repeat([1.0, -1.0], [rows_of[first].size, rows_of[second].size])
-            pairs.append(Pair(index, signs * weights[index], first, second))
+            pairs.append(Pair(index, np.concatenate([weights_of[first], -weights_of[second]]), first, second))
     return pairs

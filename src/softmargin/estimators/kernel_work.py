@@ -10,7 +10,7 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import BOX
-from softmargin.core.memory import free_bytes
+from softmargin.core.memory import LITTLE_BYTES, free_bytes
 from softmargin.core.result import DualStart, Result
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
@@ -48,8 +48,6 @@ _SINGLE_RANGE = (1e-30, 1e30)
 _SMALL = 1024
 # The kernel matrix of up to this many rows of all classes is computed whole: at most 32 MiB.
 _SMALL_WHOLE = 2048
-# A matrix of at most this size is kept without asking the system how much memory is free, which takes 0.1 ms.
-_LITTLE_BYTES = 1 << 25
 # If the judge disagrees more often than this with a solver that works on float32 rows, the fit goes on with float64
 # rows.
 _SINGLE_DISPUTES = 2
@@ -86,7 +84,7 @@ class KernelSetting:
         whole = float(n_rows) * n_rows * itemsize
         if self.cache_bytes is not None:
             return self.cache_bytes
-        if whole <= _LITTLE_BYTES:
+        if whole <= LITTLE_BYTES:
             return whole
         return max(min(whole, free_bytes() / 4), 2.0 * n_rows * itemsize)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
-from softmargin.core.memory import free_bytes
+from softmargin.core.memory import LITTLE_BYTES, free_bytes
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
 from softmargin.core.stopping import NEGLIGIBLE, Stop
@@ -145,7 +145,7 @@ def _solved(work: LinearWork, starts: Sequence[Any] | None, cancel: Cancel, obse
 def _check_memory(occupied: Occupied, n_tasks: int) -> None:
     """Whether there is room for the weights, of columns without entries, too: these are part of the model."""
     needed = n_tasks * occupied.n_cols * np.dtype(np.float64).itemsize
-    if needed > free_bytes():
+    if needed > LITTLE_BYTES and needed > free_bytes():
         n_used = occupied.n_cols if occupied.used is None else occupied.used.size
         raise SoftmarginError(
             f"the weights of {occupied.n_cols} features need {needed / 2**30:.1f} GiB, which is more than the memory "

@@ -254,7 +254,8 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
             self._keep_solved(results, pairs, C)
             self._remember_rows(X, codes, base, solver)
 
-        versus = [f"SVC {classes[pair.first]} against {classes[pair.second]}" for pair in pairs]
+        labels = classes.tolist()
+        versus = [f"SVC {labels[pair.first]} against {labels[pair.second]}" for pair in pairs]
         job = Job(
             stop,
             n_threads,
@@ -328,12 +329,10 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         n_classes = pairs[-1].second + 1
         coefficients = np.zeros((n_classes - 1, codes.size))
         for pair, solution in zip(pairs, solutions, strict=True):
-            beta = solution.alpha * np.sign(pair.signed_weights)
-            own = codes[pair.index] == pair.first
-            coefficients[pair.second - 1, pair.index[own]] = beta[own]
-            coefficients[pair.first, pair.index[~own]] = beta[~own]
-        is_support = coefficients.any(axis=0)
-        support = np.concatenate([np.flatnonzero(is_support & (codes == c)) for c in range(n_classes)]).astype(np.int32)
+            of_row = np.where(codes[pair.index] == pair.first, pair.second - 1, pair.first)
+            coefficients[of_row, pair.index] = solution.alpha * np.sign(pair.signed_weights)
+        support = np.flatnonzero(coefficients.any(axis=0)).astype(np.int32)
+        support = support[np.argsort(codes[support], kind="stable")]
         return {
             "support_": support,
             "support_vectors_": self._support_vectors(rows, support, known),
@@ -346,7 +345,7 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         self._keep_counts(results)
         alphas = [np.abs(result.state.beta) if result.state else result.solution.alpha for result in results]
         bounded = [alpha >= C * np.abs(pair.signed_weights) for alpha, pair in zip(alphas, pairs, strict=True)]
-        self.n_bounded_ = np.array([at.sum() for at in bounded], dtype=np.int32)
+        self.n_bounded_ = np.array([np.count_nonzero(at) for at in bounded], dtype=np.int32)
         self.n_free_ = np.array([np.count_nonzero(alpha) for alpha in alphas], dtype=np.int32) - self.n_bounded_
 
     def _certified(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:

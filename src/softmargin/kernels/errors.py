@@ -16,7 +16,7 @@ A power of two is off by the share 4 u at most, which a test finds by trying; an
 normal number are that number. A user's function or matrix is what it is.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class EntryErrors:
 
     def take(self, index: np.ndarray) -> "EntryErrors":
         sizes = None if self.sizes is None else self.sizes[index]
-        return replace(self, lengths=self.lengths[index], sizes=sizes)
+        return EntryErrors(self.lengths[index], self.product, sizes, self.relative, self.growth, self.absolute)
 
 
 def exact_entries(diagonal: np.ndarray) -> EntryErrors:
@@ -106,7 +106,8 @@ def sizes_of(rows: Rows, kernel: Kernel, factor: float, array: np.ndarray) -> np
 
 def entry_errors(kernel: Kernel, sizes: np.ndarray, k: int, dtype: np.dtype, is_sparse: bool) -> EntryErrors:
     """Of values computed in this type, from `sizes_of` the rows."""
-    unit, least = float(np.finfo(dtype).eps) / 2.0, float(np.finfo(dtype).tiny)
+    numbers = np.finfo(dtype)
+    unit, least = float(numbers.eps) / 2.0, float(numbers.tiny)
     largest = float(sizes.max(initial=0.0))
     floor = np.sqrt(k) * (2.0**-100 if unit > UNIT else 2.0**-960)  # rows may underflow when they are made ready
     with np.errstate(over="ignore"):

@@ -73,8 +73,12 @@ class SmallSegments:
 
     def part(self, first: int, second: int) -> np.ndarray:
         """The matrix of two classes, a copy."""
-        rows = [slice(self.bounds[c], self.bounds[c + 1]) for c in (first, second)]
-        return np.concatenate([np.concatenate([self._matrix[one, other] for other in rows], axis=1) for one in rows])
+        (lo, hi), (other_lo, other_hi) = self.bounds[first : first + 2], self.bounds[second : second + 2]
+        one, other, n = slice(lo, hi), slice(other_lo, other_hi), hi - lo
+        part = np.empty((n + other_hi - other_lo, n + other_hi - other_lo), self.whole.dtype)
+        part[:n, :n], part[:n, n:] = self._matrix[one, one], self._matrix[one, other]
+        part[n:, :n], part[n:, n:] = self._matrix[other, one], self._matrix[other, other]
+        return part
 
 
 class PairRows:

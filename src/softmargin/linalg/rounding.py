@@ -74,11 +74,3 @@ def _split(a: Any) -> tuple[Any, Any]:
     t = _SPLIT * a
     high = t - (t - a)
     return high, a - high
-
-
-def product_below(a: float, b: np.ndarray) -> np.ndarray:
-    """The largest numbers that are at most a b, for a and b of at least zero."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        p, rest = two_product(a, np.asarray(b, dtype=np.float64))
-    is_safe = (rest >= 0.0) & (p >= 2.0**-900) | (p == 0.0)
-    return np.where(is_safe, p, np.nextafter(p, 0.0))

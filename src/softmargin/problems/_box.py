@@ -1,5 +1,7 @@
 """What solvers ask of a box problem again and again, in one pass each: see `box_qp.py`."""
 
+import math
+
 import numpy as np
 
 from softmargin.core.jit import compiled
@@ -18,6 +20,14 @@ def extremes(p, lo, hi, epsilon, beta, f):
     return highest, lowest
 
 
+@compiled
+def middle(highest, lowest):
+    """The intercept between two wishes; one that is not there does not count."""
+    if math.isfinite(highest) and math.isfinite(lowest):
+        return 0.5 * (highest + lowest)
+    return highest if math.isfinite(highest) else lowest if math.isfinite(lowest) else 0.0
+
+
 @compiled(sums=True)
 def sums(p, lo, hi, epsilon, beta, f, b):
     """p'beta, beta'f, the sum of |beta|, and the sum of the losses max(0, hi (r - epsilon), lo (r + epsilon))."""
@@ -29,3 +39,11 @@ def sums(p, lo, hi, epsilon, beta, f, b):
         rest = p[i] - f[i] - b
         loss += max(max(hi[i] * (rest - epsilon), lo[i] * (rest + epsilon)), 0.0)
     return linear, curvature, size, loss
+
+
+@compiled
+def measured(p, lo, hi, epsilon, beta, f):
+    """The two `extremes`, the intercept in their `middle`, and the `sums` with that intercept."""
+    highest, lowest = extremes(p, lo, hi, epsilon, beta, f)
+    b = middle(highest, lowest)
+    return (highest, lowest), b, sums(p, lo, hi, epsilon, beta, f, b)

@@ -14,16 +14,29 @@ _HALF, _LOW_HALF = np.int64(26), np.int64((1 << 26) - 1)
 
 
 @compiled
-def into_box(given, C, over, under, alpha, is_positive):
-    """alpha = |given|, at most the real products C over_i and C under_i; what is not a number becomes zero."""
+def box(given, C, over, under, nearly, beta):
+    """beta = given between the real products -C under_i and C over_i, and balanced; what is not a number becomes zero.
+
+    `nearly` is that of `balance`.
+    """
+    is_positive = given > 0.0
     for i in range(given.size):
-        is_positive[i] = given[i] > 0.0
-        if given[i] > 0.0:
-            alpha[i] = _at_most(given[i], C, over[i])
+        if is_positive[i]:
+            beta[i] = _at_most(given[i], C, over[i])
         elif given[i] < 0.0:
-            alpha[i] = _at_most(-given[i], C, under[i])
+            beta[i] = _at_most(-given[i], C, under[i])
         else:
-            alpha[i] = 0.0
+            beta[i] = 0.0
+    balance(beta, is_positive, nearly)
+    for i in range(given.size):
+        beta[i] = math.copysign(beta[i], given[i])
+
+
+@compiled
+def clip(alpha, C, weights):
+    """Bring alpha, in place, between zero and the real products C weights_i; what is not a number becomes zero."""
+    for i in range(alpha.size):
+        alpha[i] = _at_most(alpha[i], C, weights[i]) if alpha[i] > 0.0 else 0.0
 
 
 @compiled

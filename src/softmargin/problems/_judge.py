@@ -121,6 +121,35 @@ def violation(beta, f, target, lo, hi, epsilon, at_bound):
 
 
 @compiled
+def disagreement(alpha, upper, labels, gradient, at_bound):
+    """The same for alpha = |beta| of rows with labels, given the gradient of the dual; a label of zero does not count.
+
+    The intercept that a row asks for is y times its gradient (-y grad f in LIBSVM's words).
+    """
+    highest, lowest = -np.inf, np.inf
+    for i in range(alpha.size):
+        wish = labels[i] * gradient[i]
+        can_grow, can_shrink = alpha[i] < (1.0 - at_bound) * upper[i], alpha[i] > at_bound * upper[i]
+        if (can_grow and labels[i] > 0.0) or (can_shrink and labels[i] < 0.0):
+            highest = max(highest, wish)
+        if (can_shrink and labels[i] > 0.0) or (can_grow and labels[i] < 0.0):
+            lowest = min(lowest, wish)
+    return max(0.0, highest - lowest)
+
+
+@compiled
+def projected_gradient(alpha, upper, labels, gradient, at_bound):
+    """The largest entry of the gradient of the dual along which alpha may move; a label of zero does not count."""
+    largest = 0.0
+    for i in range(alpha.size):
+        if labels[i] != 0.0 and alpha[i] < (1.0 - at_bound) * upper[i]:
+            largest = max(largest, gradient[i])
+        if labels[i] != 0.0 and alpha[i] > at_bound * upper[i]:
+            largest = max(largest, -gradient[i])
+    return largest
+
+
+@compiled
 def _two_sum(a, b):
     s = a + b
     t = s - a

@@ -17,7 +17,6 @@ solvers need vectors of the length of the data only, and no kernel row twice.
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
 from typing import ClassVar
 
 import numpy as np
@@ -76,6 +75,8 @@ class BoxQP:
     @cached_property
     def kinks(self) -> np.ndarray | None:
         """Which variables may be on either side of zero; None if no variable may."""
+        if self.loss.signs is not None:  # a row of a class is on the side of its class
+            return None
         kinks = (self.lo < 0.0) & (self.hi > 0.0)
         return kinks if kinks.any() else None
 
@@ -160,28 +161,26 @@ class BoxQP:
         return max(abs(float(self.p @ beta)), 0.5 * float(beta @ f))
 
     def primal(self, beta: np.ndarray, f: np.ndarray, b: float) -> float:
-        return self._values(beta, f, b)[0]
-
-    def _values(self, beta: np.ndarray, f: np.ndarray, b: float) -> tuple[float, float]:
-        """The primal value with this intercept, and the dual value."""
         from softmargin.problems import _box
 
-        linear, curvature, size, loss = _box.sums(self.p, self.lo, self.hi, self.epsilon, beta, f, b)
+        return self._values(b, *_box.sums(self.p, self.lo, self.hi, self.epsilon, beta, f, b))[0]
+
+    def _values(self, b: float, linear: float, curvature: float, size: float, loss: float) -> tuple[float, float]:
+        """The primal value with this intercept, and the dual value, from the sums of `_box.sums`."""
         return 0.5 * curvature + loss + b * self.total, linear - self.epsilon * size - 0.5 * curvature
 
     def measure(self, beta: np.ndarray, f: np.ndarray) -> Measure:
         """Primal and dual value, and by how much the optimality conditions are violated."""
-        highest, lowest = self.extremes(beta, f)
-        primal, dual = self._values(beta, f, _middle(highest, lowest))
+        from softmargin.problems import _box
+
+        loss = self.loss
+        (highest, lowest), b, sums = _box.measured(loss.target, loss.lo, loss.hi, loss.epsilon, beta, f)
+        primal, dual = self._values(b, *sums)
         return Measure(primal, dual if self.is_convex else np.nan, self.scale, kkt=max(0.0, highest - lowest))
 
     def solution(self, beta: np.ndarray, f: np.ndarray) -> Solution:
         """The candidate for the judge."""
-        return Solution(np.empty(0), _middle(*self.extremes(beta, f)), self.loss.held(self.loss.feasible(beta)))
+        from softmargin.problems import _box
 
-
-def _middle(highest: float, lowest: float) -> float:
-    """The intercept between two wishes; one that is not there does not count."""
-    if isfinite(highest) and isfinite(lowest):
-        return 0.5 * (highest + lowest)
-    return highest if isfinite(highest) else lowest if isfinite(lowest) else 0.0
+        b = _box.middle(*self.extremes(beta, f))
+        return Solution(np.empty(0), b, self.loss.held(self.loss.feasible(beta)))

@@ -118,17 +118,8 @@ def kkt_violation(
     alpha: np.ndarray, upper: np.ndarray, labels: np.ndarray, gradient: np.ndarray, *, free_intercept: bool
 ) -> float:
     """How far alpha is from satisfying its optimality conditions; `gradient` is that of the dual."""
-    present = labels != 0
-    can_grow = present & (alpha < (1.0 - AT_BOUND) * upper)
-    can_shrink = present & (alpha > AT_BOUND * upper)
+    from softmargin.problems import _judge
+
     if free_intercept:
-        # -y grad f in LIBSVM's words: the intercept each row would ask for.
-        wish = labels * gradient
-        up = np.where(labels > 0, can_grow, can_shrink)
-        low = np.where(labels > 0, can_shrink, can_grow)
-        if not (up.any() and low.any()):
-            return 0.0
-        return max(0.0, float(wish[up].max() - wish[low].min()))
-    grow = float(gradient[can_grow].max(initial=0.0))
-    shrink = float(-gradient[can_shrink].min(initial=0.0))
-    return max(grow, shrink, 0.0)
+        return _judge.disagreement(alpha, upper, labels, gradient, AT_BOUND)
+    return _judge.projected_gradient(alpha, upper, labels, gradient, AT_BOUND)

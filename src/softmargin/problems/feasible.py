@@ -16,7 +16,7 @@ from math import frexp, fsum, ldexp
 
 import numpy as np
 
-from softmargin.linalg.rounding import TINY, above, product_below
+from softmargin.linalg.rounding import TINY, above
 
 # Classes whose sums differ by no more than this share are balanced by changing few alpha, others by scaling all of one.
 _NEARLY_BALANCED = 2.0**-40
@@ -27,7 +27,11 @@ _NEAR = 2.0**-50
 
 def clipped(alpha: np.ndarray, weights: np.ndarray, C: float) -> np.ndarray:
     """alpha in its box; what is not a number becomes 0."""
-    return np.clip(np.nan_to_num(np.asarray(alpha, dtype=np.float64)), 0.0, product_below(C, weights))
+    from softmargin.problems import _feasible
+
+    alpha = np.array(alpha, dtype=np.float64)
+    _feasible.clip(alpha, C, np.ascontiguousarray(weights, dtype=np.float64))
+    return alpha
 
 
 def balanced(alpha: np.ndarray, is_positive: np.ndarray) -> np.ndarray:
@@ -44,10 +48,9 @@ def boxed(given: np.ndarray, C: float, over: np.ndarray, under: np.ndarray) -> n
     from softmargin.problems import _feasible
 
     given = np.ascontiguousarray(given, dtype=np.float64)
-    alpha, is_positive = np.empty(given.size), np.empty(given.size, dtype=np.bool_)
-    _feasible.into_box(given, C, over, under, alpha, is_positive)
-    _feasible.balance(alpha, is_positive, _NEARLY_BALANCED)
-    return np.copysign(alpha, given, out=alpha)
+    beta = np.empty(given.size)
+    _feasible.box(given, C, over, under, _NEARLY_BALANCED, beta)
+    return beta
 
 
 def exact_total(weights: np.ndarray, nu: float) -> tuple[float, ...]:

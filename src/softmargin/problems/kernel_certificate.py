@@ -83,14 +83,14 @@ class KernelJudge:
 
     def certificate(self, model: "Model", beta: np.ndarray, f: Outputs) -> Certificate:
         """For a model, and a feasible beta with its f = K beta: the same ones if the model is feasible."""
-        (primal, near), dual = self._primal(model), self._dual(beta, f)
         is_same = f is model.f
+        primal, dual, near = self._bounds(model, beta, f)
         for again in (self._in_double, self._in_pairs):
             if not is_coarse(primal, dual, self.scale, self.tol):
                 break
             model = model._replace(f=again(model.beta, model.f, near))
             f = model.f if is_same else again(beta, f, near)
-            (primal, near), dual = self._primal(model), self._dual(beta, f)
+            primal, dual, near = self._bounds(model, beta, f)
         violation = _violation(self.loss, beta, f.f)
         if not self.is_convex:
             return Certificate(primal.bound, nan, nan, nan, violation, primal.charge)
@@ -102,15 +102,20 @@ class KernelJudge:
             return self.known_scale
         return BoxQP(self.K, self.loss, self.K.workers).scale
 
-    def _primal(self, model: "Model") -> tuple[Bound, np.ndarray]:
-        """The primal value, and the rows that have a loss, or may have one."""
+    def _bounds(self, model: "Model", beta: np.ndarray, f: Outputs) -> tuple[Bound, Bound, np.ndarray]:
+        """The primal value, the dual value, and the rows that have a loss, or may have one."""
         loss, near = self._losses(model.f, model.b)
         curvature = _curvature(model.beta, model.f)
+        primal = self._primal(model, loss, curvature)
+        dual = self._dual(beta, curvature if f is model.f else _curvature(beta, f))
+        return primal, dual, near
+
+    def _primal(self, model: "Model", loss: Bound, curvature: Bound) -> Bound:
         value, bound = 0.5 * curvature.value + loss.value, above(0.5 * curvature.bound + loss.bound)
         if self.loss.nu:  # nu, the sum of the weights and b: three roundings
             part = model.b * self.loss.total
             value, bound = value + part, above(bound + above(part + 4.0 * (UNIT * abs(part) + TINY)))
-        return Bound(value, bound), near
+        return Bound(value, bound)
 
     def _losses(self, f: Outputs, b: float) -> tuple[Bound, np.ndarray]:
         """The sum of the losses, and which rows have one or may have one; see `bracket.losses`."""
@@ -123,8 +128,8 @@ class KernelJudge:
         n_terms = 2 * near.size
         return Bound(value, above((bound + TINY * (n_terms + slacks)) * (1.0 + gamma(n_terms + 8)))), near
 
-    def _dual(self, beta: np.ndarray, f: Outputs) -> Bound:
-        linear, curvature = self._linear(beta), _curvature(beta, f)
+    def _dual(self, beta: np.ndarray, curvature: Bound) -> Bound:
+        linear = self._linear(beta)
         lower = below(linear.bound - above(0.5 * curvature.bound))
         return Bound(linear.value - 0.5 * curvature.value, lower)
 

@@ -241,9 +241,11 @@ def _known(problem: CoordinateProblem) -> Known:
         mean = rows.t_dot(weights)
         shift, square = rows.dot(mean), float(mean @ mean)
         curvature = np.maximum(curvature - 2.0 * shift + square, 0.0)
-        penalty = PENALTY_SHARE * float(curvature[present].mean())
-        if penalty == 0.0:  # all rows are the same: only the intercept can tell them apart
-            penalty = max(1.0, float(np.abs(given.target).max())) / float(_finite_range(given, present).mean())
+        # With all variables at one end b moves by about the size of the targets in an epoch. This matters where C is so
+        # small that they are; a step of one variable is not shortened by it, because its range is shorter still.
+        width = (given.hi - given.lo)[present]
+        size = float(np.abs(given.target).max()) or 1.0
+        penalty = max(PENALTY_SHARE * float(curvature[present].mean()), size / float(width.sum()))
         spread = square + penalty
         curvature += penalty
     if given.ridge.size:
@@ -252,11 +254,6 @@ def _known(problem: CoordinateProblem) -> Known:
     flat, _ = problem.rows_at(present[:1])
     row_values = max(1.0, flat.values.size / max(flat.n_rows, 1))
     return Known(terms, given.total, present, penalty, spread, row_values)
-
-
-def _finite_range(given: Any, present: np.ndarray) -> np.ndarray:
-    width = (given.hi - given.lo)[present]
-    return np.where(np.isfinite(width), width, 1.0)
 
 
 def _first_dual(known: Known) -> float:
