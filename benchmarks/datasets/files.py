@@ -69,6 +69,24 @@ FILES = {
         "Adult (a9a.t): 16,281 test rows, 123 binary features",
         "the LIBSVM data page, 'a9a.t' (from UCI 'Adult')",
     ),
+    "reuters": DataFile(
+        "reuters21578/modapte.acq.train.tfidf.xz",
+        11_838,
+        "Reuters-21578, ModApte training part: 9,603 documents, 11,838 TF-IDF features, label +1 for topic acq",
+        "the Reuters-21578 archive of D. Lewis, unigrams, log tf times idf, rows of length 1",
+    ),
+    "sms": DataFile(
+        "sms-spam/sms.counts.xz",
+        8_713,
+        "SMS Spam Collection: 5,575 messages, 8,713 counts of words, label +1 for spam",
+        "UCI Machine Learning Repository, data set 'SMS Spam Collection'",
+    ),
+    "20news": DataFile(
+        "20newsgroups/20news.train.tfidf.xz",
+        56_436,
+        "20 Newsgroups, by date, training part: 11,314 documents, 56,436 TF-IDF features, 20 labels",
+        "the 20news-bydate archive, unigrams that occur twice, log tf times idf, rows of length 1",
+    ),
     "w8a": DataFile(
         "web/w8a.xz",
         300,

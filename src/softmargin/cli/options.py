@@ -145,7 +145,7 @@ SOLVER_OPTIONS = (
     Option("tol", float, "Stop at this relative duality gap.  [default: 0.001]"),
     Option("max_seconds", float, "Stop after so many seconds."),
     Option("max_iter", int, "Stop after so many iterations."),
-    Option("random_state", int, "For pegasos and sgd, which draw at random."),
+    Option("random_state", int, "For pegasos, sgd and coordinate, which visit rows in random order."),
 )
 OPTIONS = (*TASK_OPTIONS, *KERNEL_OPTIONS, *SOLVER_OPTIONS)
 

@@ -176,7 +176,7 @@ def _solver_of(record: ModelRecord) -> str | None:
     if solver == "auto" and TASK_NAMED[record.kind].has_kernel:
         return "auto (block, or smo where its rules are asked for or the cache is small)"
     if solver == "auto":
-        return "ocas (auto: the exact solver for linear models)"
+        return "auto: " + printable(record.values.get("solver_", "it is not known which"))
     return str(_parameter(solver)) + " (as asked for)"
 
 

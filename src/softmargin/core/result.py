@@ -92,7 +92,10 @@ def _sum(numbers: Iterable[float]) -> float:
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of `run()`. `state` continues the same solve; `counts` are machine-independent costs."""
+    """The outcome of `run()`. `state` continues the same solve; `counts` are machine-independent costs.
+
+    `remark` is what the solver has to say about how it went, in a sentence; most have nothing to say.
+    """
 
     solution: Solution
     status: Status
@@ -101,3 +104,4 @@ class Result:
     trace: Trace
     state: Any = field(repr=False, default=None)
     seconds: dict[str, float] = field(default_factory=dict)
+    remark: str = ""

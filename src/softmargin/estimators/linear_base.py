@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.core.result import Certificate, Solution, WeightStart
+from softmargin.core.result import Certificate, Result, Solution, WeightStart
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Workers, one_blas_thread, thread_count
 from softmargin.data.convert import as_products, is_storage
@@ -71,11 +71,9 @@ class LinearEstimator(Estimator):
 
     def _limits(self) -> Limits:
         """How it is solved and when it stops; checked."""
-        solver: Any = self._solver()
+        solver = self._solver()
         rule = getattr(solver, "stopping", "relative_gap")
         stop = validation.stop_rule(self.tol, self.max_iter, self.max_seconds, rule)
-        if hasattr(solver, "tol"):  # it asks only how exact its own look at the gap has to be
-            solver = replace(solver, tol=stop.tol)
         return Limits(solver, stop, thread_count(self.n_jobs))
 
     def _validated(self, X: Any, y: Any, **options: Any) -> Any:
@@ -119,6 +117,7 @@ class LinearEstimator(Estimator):
             posed.known,
             work=lambda rows, workers: LinearWork(solver, posed.setting, rows, posed.targets, stop, n_threads),
             found=posed.found,
+            keep=lambda results: setattr(self, "solver_", _told(solver, results)),
         )
         self._run(job, X, y, metadata)
         return self
@@ -157,6 +156,12 @@ class LinearEstimator(Estimator):
         work = LinearWork(self._solver(), posed.setting, rows, posed.targets, stop, thread_count(self.n_jobs))
         results = work.solve(observers=lambda k, candidate: [lambda record, state: record.dual >= wanted[k]])
         return [result.solution for result in results]
+
+
+def _told(solver: Solver, results: Sequence[Result]) -> str:
+    """Which solver it was, and why, in a sentence or more if sub-problems differ."""
+    remarks = dict.fromkeys(result.remark for result in results if result.remark)
+    return " ".join(remarks) or f"{type(solver).__name__}, as asked for."
 
 
 def check_same_classes(estimator: Any, known: dict[str, Any]) -> None:

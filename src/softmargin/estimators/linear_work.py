@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
+from softmargin.core.kinds import COORDINATES
 from softmargin.core.memory import LITTLE_BYTES, free_bytes
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
@@ -21,8 +22,10 @@ from softmargin.estimators import validation
 from softmargin.estimators.base import Observers, fingerprint
 from softmargin.estimators.settings import Setting
 from softmargin.estimators.solver_choice import named_solver
+from softmargin.solvers.automatic import Automatic
 from softmargin.solvers.base import Solver, run
-from softmargin.solvers.coordinate.coordinate import CoordinateState
+from softmargin.solvers.coordinate.coordinate import CoordinateDescent, CoordinateState
+from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
 from softmargin.solvers.subgradient.state import SubgradientState
 
@@ -32,11 +35,26 @@ STATE_SLACK = 0.1
 
 
 def linear_solver(solver: Any, needs: tuple[str, ...], random_state: Any = None) -> Solver:
-    """A solver from its name, or a configured solver; one that draws at random without a seed is given one."""
+    """A solver from its name, or a configured solver.
+
+    "auto" is two solvers where both can solve the problem. One that draws at random without a seed is given one.
+    """
+    if COORDINATES in needs and isinstance(solver, str) and solver == "auto":
+        return Automatic(linear_solver("coordinate", needs, random_state), OCAS())
     found: Any = named_solver(solver, needs, auto="ocas")
     if hasattr(found, "seed") and found.seed is None and random_state is not None:
-        return replace(found, seed=validation.seed(random_state))
+        found = replace(found, seed=validation.seed(random_state))
     return found
+
+
+def _aimed(solver: Any, tol: float) -> Any:
+    """The same solver, which knows the tolerance if it asks for it: coordinate descent, to look at the gap in time."""
+    match solver:
+        case CoordinateDescent():
+            return replace(solver, tol=tol)
+        case Automatic():
+            return replace(solver, coordinates=_aimed(solver.coordinates, tol))
+    return solver
 
 
 @dataclass(frozen=True)
@@ -81,7 +99,8 @@ class LinearWork:
 
 
 def _solved(work: LinearWork, starts: Sequence[Any] | None, cancel: Cancel, observers: Observers) -> list[Result]:
-    solver, setting, targets, stop, n_threads = work.solver, work.setting, work.targets, work.stop, work.n_threads
+    setting, targets, stop, n_threads = work.setting, work.targets, work.stop, work.n_threads
+    solver = _aimed(work.solver, stop.tol)
     n_tasks = len(targets)
     n_outer = min(n_threads, n_tasks)
     clock = Clock()

@@ -160,6 +160,7 @@ VALUE_FORMS: dict[str, type | Callable[[Any, str], None]] = {
     "seconds_": lambda value, name: _check_parts(value, float, name),
     "counts_": lambda value, name: _check_parts(value, int, name),
     "n_iter_": int,
+    "solver_": str,
     "n_pairs_": float,
     "gamma_": float,
     "n_features_in_": int,

@@ -197,7 +197,8 @@ def _run(
         elif status is Status.STALLED and _is_beyond_proof(stop, certificate, measure):
             status = Status.UNCONFIRMED
     seconds = {"total": clock.wall, "judge": judging, "compile": clock.compiling}
-    return Result(solution, status, certificate, solver.counts(state), trace, state, seconds)
+    remark = solver.remark(problem, state) if hasattr(solver, "remark") else ""
+    return Result(solution, status, certificate, solver.counts(state), trace, state, seconds, remark)
 
 
 def _is_finite(array: np.ndarray) -> bool:

@@ -79,35 +79,36 @@ MARGIN_DUAL = {"dual_": "F64 rows margins"}  # a column for each threshold betwe
 # rows and labels, by which a fit that goes on knows them again.
 ORIGIN: dict[str, type] = {"index_base_": int, "data_digest_": str}
 OUTCOME = ("status_", "certificates_", "seconds_", "state", *ORIGIN)
+LINEAR_OUTCOME = ("n_iter_", "solver_", *OUTCOME)
 
 LINEAR_CLASSIFIER = Layout(
     arrays={"coef_": "F64 problems features", "intercept_": "F64 problems", "classes_": "label classes"},
     groups=(FEATURE_NAMES, DUAL, TRACE),
-    values=("n_iter_", *OUTCOME),
+    values=LINEAR_OUTCOME,
     rule=one_against_rest,
 )
 LINEAR_SCORE = Layout(
     arrays={"coef_": "F64 features", "intercept_": "F64 problems"},
     groups=(FEATURE_NAMES, DUAL, TRACE),
-    values=("n_iter_", *OUTCOME),
+    values=LINEAR_OUTCOME,
     rule=one_score,
 )
 LINEAR_NOVELTY = Layout(
     arrays={"coef_": "F64 problems features", "intercept_": "F64 problems"},
     groups=(FEATURE_NAMES, DUAL, TRACE),
-    values=("n_iter_", *OUTCOME),
+    values=LINEAR_OUTCOME,
     rule=one_score,
 )
 RANKING = Layout(
     arrays={"coef_": "F64 features"},
     groups=(FEATURE_NAMES, TRACE),
-    values=("n_pairs_", "n_iter_", *OUTCOME),
+    values=("n_pairs_", *LINEAR_OUTCOME),
     rule=one_score,
 )
 ORDINAL = Layout(
     arrays={"coef_": "F64 features", "thresholds_": "F64 thresholds", "classes_": "label classes"},
     groups=(FEATURE_NAMES, MARGIN_DUAL, TRACE),
-    values=("n_iter_", *OUTCOME),
+    values=LINEAR_OUTCOME,
     rule=one_score_in_classes,
 )
 

@@ -46,12 +46,14 @@ def _pack_linear_training(estimator: Any, values: Values, arrays: Arrays) -> Non
         return  # imported: another program trained it
     pack_outcome(estimator, values, arrays)
     values["n_iter_"] = estimator.n_iter_
+    _pack_solver(estimator, values)
     arrays["dual_"] = estimator.dual_.reshape(len(estimator.dual_), -1)
 
 
 def _unpack_linear_training(estimator: Any, record: ModelRecord) -> None:
     if unpack_outcome(estimator, record, {"n_iter_"}, DUAL | TRACE):
         estimator.n_iter_ = record.values["n_iter_"]
+        _unpack_solver(estimator, record)
         dual = record.arrays["dual_"]
         estimator.dual_ = dual if dual.shape[1] > 1 else dual[:, 0]
 
@@ -60,12 +62,14 @@ def _pack_rank_training(estimator: Any, values: Values, arrays: Arrays) -> None:
     if hasattr(estimator, "status_"):
         pack_outcome(estimator, values, arrays)
         values["n_iter_"] = estimator.n_iter_
+        _pack_solver(estimator, values)
         values["n_pairs_"] = estimator.n_pairs_
 
 
 def _unpack_rank_training(estimator: Any, record: ModelRecord) -> None:
     if unpack_outcome(estimator, record, {"n_iter_", "n_pairs_"}, TRACE):
         estimator.n_iter_ = record.values["n_iter_"]
+        _unpack_solver(estimator, record)
         estimator.n_pairs_ = record.values["n_pairs_"]
 
 
@@ -73,6 +77,7 @@ def _pack_ordinal_training(estimator: Any, values: Values, arrays: Arrays) -> No
     if hasattr(estimator, "status_"):
         pack_outcome(estimator, values, arrays)
         values["n_iter_"] = estimator.n_iter_
+        _pack_solver(estimator, values)
         if estimator.dual_ is not None:
             arrays["dual_"] = estimator.dual_
 
@@ -81,7 +86,18 @@ def _unpack_ordinal_training(estimator: Any, record: ModelRecord) -> None:
     expected = TRACE | MARGIN_DUAL if "dual_" in record.arrays else TRACE
     if unpack_outcome(estimator, record, {"n_iter_"}, expected):
         estimator.n_iter_ = record.values["n_iter_"]
+        _unpack_solver(estimator, record)
         estimator.dual_ = record.arrays.get("dual_")
+
+
+def _pack_solver(estimator: Any, values: Values) -> None:
+    if hasattr(estimator, "solver_"):
+        values["solver_"] = estimator.solver_
+
+
+def _unpack_solver(estimator: Any, record: ModelRecord) -> None:
+    if "solver_" in record.values:  # files of the first versions do not say
+        estimator.solver_ = record.values["solver_"]
 
 
 LINEAR = Part(_pack_linear, _unpack_linear)

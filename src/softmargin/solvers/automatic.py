@@ -1,0 +1,95 @@
+"""The solver behind solver="auto" of linear machines: coordinate descent or cutting planes, whichever suits the data.
+
+    few columns and many entries    cutting planes. Their iterations grow with the columns, hardly with C, and each of
+                                    them passes over the data at the speed of the memory, on all threads.
+    everything else                 coordinate descent, which needs few passes where the rows are short or few, whatever
+                                    the number of columns. It crawls where C is large beside the scale of few columns.
+
+So coordinate descent gets a number of passes that grows with the columns, as the iterations of cutting planes do. If
+these do not lead to the goal, cutting planes go on from its best point. What is decided depends on counts alone, never
+on a clock, and so a fit that is repeated ends in the same bits.
+
+Both solvers are given: this file knows neither of them. The state is that of the one whose turn it is.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from softmargin.core.kinds import PLANES
+from softmargin.core.result import Solution, WeightStart
+from softmargin.core.stopping import Measure
+from softmargin.data.rows import has_row_access
+from softmargin.solvers.base import Solver
+
+# Cutting planes begin where there are at most so many columns and at least so many entries.
+FEW_COLUMNS, MANY_ENTRIES = 512, 1 << 18
+# Passes of coordinate descent before cutting planes take over: so many, and so many more for each column or row,
+# whichever are fewer. With more than MANY_PLANES of both they would need too many planes to be of help.
+FIRST_PASSES, PASSES_EACH, MANY_PLANES = 60, 3, 2000
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """Begins with one of two solvers for linear machines, and may change over to the second."""
+
+    coordinates: Any
+    planes: Any
+    needs: ClassVar[str] = PLANES
+
+    @property
+    def stopping(self) -> str:
+        return self.planes.stopping
+
+    @property
+    def state_type(self) -> Any:
+        return (self.coordinates.state_type, self.planes.state_type)
+
+    def init(self, problem: Any, start: Any = None) -> Any:
+        if isinstance(start, self.state_type):
+            return self._turn_of(start).init(problem, start)
+        first = self.planes if suits_planes(problem) else self.coordinates
+        return first.init(problem, start)
+
+    def step(self, problem: Any, state: Any) -> Any:
+        if isinstance(state, self.coordinates.state_type) and self._is_lost(problem, state):
+            counts = self.coordinates.counts(state)
+            begun = self.planes.init(problem, WeightStart(state.best))
+            state = replace(begun, iterations=counts["iterations"], passes=counts["passes"])
+        return self._turn_of(state).step(problem, state)
+
+    def measure(self, problem: Any, state: Any) -> Measure:
+        return self._turn_of(state).measure(problem, state)
+
+    def counts(self, state: Any) -> dict[str, int]:
+        return self._turn_of(state).counts(state)
+
+    def solution(self, problem: Any, state: Any) -> Solution:
+        return self._turn_of(state).solution(problem, state)
+
+    def is_stalled(self, state: Any) -> bool:
+        """Coordinate descent that has stalled is followed by cutting planes."""
+        return isinstance(state, self.planes.state_type) and self.planes.is_stalled(state)
+
+    def remark(self, problem: Any, state: Any) -> str:
+        """Which of them solved it, and why."""
+        if isinstance(state, self.coordinates.state_type):
+            return "Coordinate descent, because there are many features or little data."
+        if suits_planes(problem):
+            return "Cutting planes (OCAS), because there are few features and much data."
+        return "Coordinate descent, and then cutting planes (OCAS), because the gap did not close soon enough."
+
+    def _turn_of(self, state: Any) -> Solver:
+        return self.planes if isinstance(state, self.planes.state_type) else self.coordinates
+
+    def _is_lost(self, problem: Any, state: Any) -> bool:
+        few = min(problem.n_outputs, problem.n_weights)
+        is_slow = few <= MANY_PLANES and self.coordinates.counts(state)["passes"] > FIRST_PASSES + PASSES_EACH * few
+        return is_slow or self.coordinates.is_stalled(state)
+
+
+def suits_planes(problem: Any) -> bool:
+    """Whether cutting planes are the better beginning; where single rows cannot be reached they are the only one."""
+    rows = problem.rows
+    if not has_row_access(rows) or rows.flat.fortran:
+        return True
+    return problem.n_weights <= FEW_COLUMNS and rows.flat.values.size >= MANY_ENTRIES
