@@ -231,10 +231,29 @@ class TestStates:
             model.fit(X + 1.0, y).save(tmp_path / "m", include_training_state=True)
         again = load(tmp_path / "m")
         assert isinstance(again._state[1][0], CoordinateState)
-        assert again._state[1][0].sweep is None
         again.set_params(max_iter=None).fit(X + 1.0, y)
+        model.set_params(max_iter=None).fit(X + 1.0, y)
+        assert again.coef_.tobytes() == model.coef_.tobytes()
         assert again.status_ is Status.OPTIMAL
         assert certify(again, X + 1.0, y).relative_gap <= 1e-7
+
+    @pytest.mark.parametrize("lie", ["order", "n_active", "w", "beta"])
+    def test_a_state_that_lies_is_found(self, lie, tmp_path):
+        model = LinearSVC(solver="coordinate", tol=1e-9, max_iter=1, warm_start=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, Y)
+        key, (state,) = model._state
+        sweep = state.sweep
+        if lie == "beta":
+            state = replace(state, beta=state.beta + 10.0)
+        elif lie == "n_active":
+            state = replace(state, sweep=replace(sweep, n_active=sweep.order.size + 1))
+        else:
+            state = replace(state, sweep=replace(sweep, **{lie: getattr(sweep, lie) + 7}))
+        model._state = key, [state]
+        with pytest.raises(SoftmarginError, match="the training state does not fit these rows"):
+            model.fit(X, Y)
 
     def test_pickles_and_another_C(self):
         model = LinearSVC(solver="coordinate", tol=1e-6, warm_start=True).fit(X, Y)

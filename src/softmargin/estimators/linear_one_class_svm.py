@@ -35,8 +35,10 @@ class LinearOneClassSVM(NoveltyMixin, LinearEstimator):
     nu : float, default=0.5
         About the share of the training rows that become outliers: an upper bound of it, and a lower bound of the share
         of support vectors. Above 0, at most 1.
-    solver : {"auto", "ocas", "cpa"} or solver object, default="auto"
-        The algorithm; "auto" is "ocas". An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
+    solver : {"auto", "ocas", "coordinate", "cpa"} or solver object, default="auto"
+        The algorithm; "auto" is "coordinate" (dual coordinate descent) where features are many or data are few, and
+        "ocas" (cutting planes) where features are few and data many, or where coordinate descent does not get on;
+        `solver_` says which. An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
     tol : float, default=1e-3
         Stop when the relative duality gap is at most this, confirmed by the judge.
     max_iter : int or None, default=None

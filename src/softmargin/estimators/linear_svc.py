@@ -28,8 +28,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     ----------
     C : float, default=1.0
         Weight of the sum of hinge losses; larger means less regularisation.
-    solver : {"auto", "ocas", "cpa", "pegasos", "sgd"} or solver object, default="auto"
-        The algorithm; "auto" is "ocas". An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
+    solver : {"auto", "ocas", "coordinate", "cpa", "pegasos", "sgd"} or solver object, default="auto"
+        The algorithm; "auto" is "coordinate" (dual coordinate descent) where features are many or data are few, and
+        "ocas" (cutting planes) where features are few and data many, or where coordinate descent does not get on;
+        `solver_` says which. An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
         "pegasos" and "sgd" are approximate: they end after a fixed number of steps, mostly before `tol`, and warn with
         the gap they reached.
     tol : float, default=1e-3
@@ -51,11 +53,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     n_jobs : int or None, default=None
         Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number.
     warm_start : bool, default=False
-        Continue from the last fit: exactly, if data and weights are the same; with its planes, if only C or tol
-        changed; else from its weights.
+        Continue from the last fit: exactly, if data and weights are the same; with its planes or dual variables, if
+        only C or tol changed; else from its weights.
     random_state : int, RandomState instance or None, default=None
-        Seed of "pegasos" and "sgd", which visit rows in random order; None is a new one in each fit. "ocas" and "cpa"
-        do not use it.
+        Seed of "pegasos", "sgd" and "coordinate", which visit rows in random order. None is a new one in each fit, but
+        for "coordinate" a fixed one, so that results repeat. "ocas" and "cpa" do not use it.
     verbose : int, default=0
         1 shows a progress line.
 
@@ -71,6 +73,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         One for each sub-problem.
     dual_ : ndarray of shape (n_rows,) or (n_rows, n_classes)
         The dual vector alpha behind the bound.
+    solver_ : str
+        Which solver it was, and why.
     status_ : Status
         How the fit ended (for several sub-problems: the worst of their endings).
     trace_ : Trace or list of Trace
@@ -84,7 +88,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     Notes
     -----
-    A fit that stopped early, or with ``warm_start=True``, keeps its planes, so that another fit can continue.
+    A fit that stopped early, or with ``warm_start=True``, keeps its planes or dual variables, so that another fit can
+    continue.
 
     Examples
     --------

@@ -32,8 +32,10 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         Deviations from y up to this cost nothing. It is in the units of y.
     loss : {"epsilon_insensitive"}, default="epsilon_insensitive"
         The loss above; the squared one is not offered.
-    solver : {"auto", "ocas", "cpa"} or solver object, default="auto"
-        The algorithm; "auto" is "ocas". An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
+    solver : {"auto", "ocas", "coordinate", "cpa"} or solver object, default="auto"
+        The algorithm; "auto" is "coordinate" (dual coordinate descent) where features are many or data are few, and
+        "ocas" (cutting planes) where features are few and data many, or where coordinate descent does not get on;
+        `solver_` says which. An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
     tol : float, default=1e-3
         Stop when the relative duality gap (primal - dual) / primal is at most this, confirmed by the judge.
     fit_intercept : bool, default=True
@@ -64,6 +66,8 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         The same as a list of one.
     dual_ : ndarray of shape (n_rows,)
         The dual variables behind the bound: positive where the prediction is too low, negative where it is too high.
+    solver_ : str
+        Which solver it was, and why.
     status_ : Status
         How the fit ended.
     trace_ : Trace

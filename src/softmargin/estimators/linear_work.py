@@ -196,8 +196,8 @@ def _fits(problem: Any, state: Any) -> bool:
         case PlaneState():
             return state.planes.shape == (problem.n_outputs, problem.n_weights)
         case CoordinateState():
-            sizes = state.beta.size, state.bound.size, state.best_f.size, state.best.size
-            return sizes == (problem.n_rows, problem.n_rows, problem.n_outputs, problem.n_weights)
+            sizes = state.beta.size, state.best_f.size, state.best.size, state.sweep.w.size
+            return sizes == (problem.n_rows, problem.n_outputs, problem.n_weights, problem.rows.n_cols + 1)
         case SubgradientState():
             return (state.best_f.size, state.w.size) == (problem.n_outputs, problem.n_weights)
     return True
@@ -213,7 +213,10 @@ def _check_state(problem: Any, state: Any) -> None:
         case PlaneState():
             w, f = state.planes.weights(problem, state.best), state.best.f
             share = float(np.abs(state.gamma).max(initial=0.0)) / state.C if state.C > 0.0 else math.inf
-        case SubgradientState() | CoordinateState():
+        case CoordinateState():
+            w, f = state.best, state.best_f
+            share = 0.0 if state.C > 0.0 and state.is_one_of(problem) else math.inf
+        case SubgradientState():
             w, f = state.best, state.best_f
         case _:
             return

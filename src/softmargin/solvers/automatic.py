@@ -15,10 +15,9 @@ Both solvers are given: this file knows neither of them. The state is that of th
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from softmargin.core.kinds import PLANES
+from softmargin.core.kinds import COORDINATES, PLANES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
-from softmargin.data.rows import has_row_access
 from softmargin.solvers.base import Solver
 
 # Cutting planes begin where there are at most so many columns and at least so many entries.
@@ -89,7 +88,6 @@ class Automatic:
 
 def suits_planes(problem: Any) -> bool:
     """Whether cutting planes are the better beginning; where single rows cannot be reached they are the only one."""
-    rows = problem.rows
-    if not has_row_access(rows) or rows.flat.fortran:
+    if COORDINATES not in problem.serves or problem.rows.flat.fortran:
         return True
-    return problem.n_weights <= FEW_COLUMNS and rows.flat.values.size >= MANY_ENTRIES
+    return problem.n_weights <= FEW_COLUMNS and problem.rows.flat.values.size >= MANY_ENTRIES

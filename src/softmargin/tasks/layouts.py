@@ -224,6 +224,9 @@ STATES = {
         "best": "F64 weights",
         "best_f": "F64 outputs",
         "bound": "F64 rows",
+        "sweep.w": "F64 padded",
+        "sweep.order": "I64 present",
+        "sweep.tail": "F64 padded",
     },
     "DualState": {
         "beta": "F64 members",

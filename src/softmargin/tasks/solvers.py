@@ -25,7 +25,9 @@ class SolverEntry:
 
 
 SOLVERS = (
-    SolverEntry("ocas", Lazy("softmargin.solvers.cutting_plane.ocas:OCAS"), PLANES, "always, for now"),
+    SolverEntry(
+        "ocas", Lazy("softmargin.solvers.cutting_plane.ocas:OCAS"), PLANES, "where features are few and rows many"
+    ),
     SolverEntry(
         "coordinate",
         Lazy("softmargin.solvers.coordinate.coordinate:CoordinateDescent"),

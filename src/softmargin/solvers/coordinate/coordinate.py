@@ -58,6 +58,7 @@ PENALTY_SHARE = 0.1
 LEAST_CORRECTION, MOST_CORRECTION = 0.02, 50.0
 # The solve has stalled if neither value changed by more than LEAST_PROGRESS of its size in so many looks in a row.
 STALL_LOOKS, LEAST_PROGRESS = 20, 1e-15
+_STATE_SLACK = 1e-3  # of w in a state, beside what it is made of: rounding alone stays far below
 _FIRST_SEED = 0x9E3779B97F4A7C15  # any odd number will do; the generator must not begin at zero
 
 
@@ -95,15 +96,14 @@ class Known:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Where the visits have come to. All of it can be made anew from the variables, and so it is never saved.
+    """Where the visits have come to.
 
     w is X'beta, with the weight of the constant feature last, or 0. The first `n_active` rows of `order` are visited.
     `excess` is sum(beta) less what it should be, `along_mean` is w.mean(x). Rows are set aside if they stay where they
-    are by more than `threshold`. `tail` is the sum of the points after the last `n_tail` epochs. `correction` is what
-    the last estimate of the gap was wrong by.
+    are by more than `threshold`; none are as long as that is negative. `tail` is the sum of the points after the last
+    `n_tail` epochs. `correction` is what the last estimate of the gap was wrong by.
     """
 
-    known: Known
     w: np.ndarray
     order: np.ndarray
     n_active: int
@@ -113,7 +113,7 @@ class Sweep:
     tail_end: int
     next_look: int
     n_tail: int = 0
-    threshold: float = math.inf
+    threshold: float = -1.0
     correction: float = 1.0
 
 
@@ -123,6 +123,7 @@ class CoordinateState:
 
     `best` with its outputs `best_f` is the point with the lowest primal value so far, `bound` the dual vector with the
     highest dual value. Both are as of the last look at all rows; `is_measured` says that this was the last step.
+    `known` follows from the problem, and so it is never saved.
     """
 
     beta: np.ndarray
@@ -134,13 +135,33 @@ class CoordinateState:
     dual: float
     C: float
     seed: int
+    sweep: Sweep
     is_measured: bool = True
     iterations: int = 0
     epochs: int = 0
     visits: int = 0
     passes: int = 0
     idle: int = 0
-    sweep: Sweep | None = field(default=None, repr=False, compare=False)
+    known: Known | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"known": None}
+
+    def is_one_of(self, problem: CoordinateProblem) -> bool:
+        """Whether it can be a state of this problem: one from a file may say anything, and compiled code believes it.
+
+        This costs a product with the transpose of X.
+        """
+        given, sweep = problem.coordinates, self.sweep
+        present = np.flatnonzero(given.hi > given.lo)
+        if not 0 <= sweep.n_active <= sweep.order.size or not np.array_equal(np.sort(sweep.order), present):
+            return False
+        share = self.C / problem.C
+        if not ((self.beta >= share * given.lo) & (self.beta <= share * given.hi)).all():
+            return False
+        w = problem.intercept.extended(problem.rows.t_dot(self.beta), float(self.beta.sum()))
+        miss = np.abs(sweep.w[: w.size] - w).max(initial=0.0)
+        return bool(miss <= _STATE_SLACK * (1.0 + np.abs(w).max(initial=0.0)))
 
 
 @dataclass(frozen=True)
@@ -171,10 +192,11 @@ class CoordinateDescent:
 
     def init(self, problem: CoordinateProblem, start: Any = None) -> CoordinateState:
         """Continues a state, at its C or at another; bare weights are a first point, but say nothing about beta."""
+        known = _known(problem) if getattr(start, "known", None) is None else start.known
         if isinstance(start, CoordinateState):
-            is_same = start.C == problem.C and start.sweep is not None
-            return replace(start, idle=0) if is_same else _restarted(problem, start)
-        known = _known(problem)
+            if start.C != problem.C:
+                return _restarted(problem, start)
+            return replace(start, known=known, idle=0)
         f = np.zeros(problem.n_outputs)
         state = CoordinateState(
             beta=np.zeros(problem.n_rows),
@@ -187,6 +209,7 @@ class CoordinateDescent:
             C=problem.C,
             seed=_first_seed(self.seed),
             sweep=_first_sweep(problem, known, np.zeros(problem.n_rows)),
+            known=known,
         )
         if isinstance(start, WeightStart):
             f = problem.outputs(start.w)
@@ -197,13 +220,11 @@ class CoordinateDescent:
 
     def step(self, problem: CoordinateProblem, state: CoordinateState) -> CoordinateState:
         """Epochs over the active rows, one or, if they are short, more; then perhaps a look at all rows."""
-        sweep = state.sweep
-        assert sweep is not None
-        goal = self.tol * max(abs(state.primal), NEGLIGIBLE * problem.scale) / sweep.correction
-        after, sweep, estimate = _epochs(problem, state, sweep, goal)
-        if estimate <= goal or sweep.n_active == 0 or after.visits >= sweep.next_look:
-            after, sweep = _measured(problem, after, sweep, estimate)
-        return replace(after, sweep=sweep, iterations=state.iterations + 1)
+        goal = self.tol * max(abs(state.primal), NEGLIGIBLE * problem.scale) / state.sweep.correction
+        after, estimate = _epochs(problem, state, goal)
+        if estimate <= goal or after.sweep.n_active == 0 or after.visits >= after.sweep.next_look:
+            after = _measured(problem, after, estimate)
+        return replace(after, iterations=state.iterations + 1)
 
     def measure(self, problem: CoordinateProblem, state: CoordinateState) -> Measure:
         violation = (state.primal - state.dual) / problem.scale if problem.scale > 0 else 0.0
@@ -269,7 +290,6 @@ def _first_sweep(problem: CoordinateProblem, known: Known, beta: np.ndarray, epo
         w[: problem.n_weights] = problem.intercept.extended(problem.rows.t_dot(beta), float(beta.sum()))
         along_mean = float(known.terms.shift @ beta) if known.terms.shift.size else 0.0
     return Sweep(
-        known=known,
         w=w,
         order=known.present,
         n_active=known.present.size,
@@ -282,7 +302,7 @@ def _first_sweep(problem: CoordinateProblem, known: Known, beta: np.ndarray, epo
 
 
 def _restarted(problem: CoordinateProblem, start: CoordinateState) -> CoordinateState:
-    """A state at another C, or from a file: its variables in the same shares of their ranges, and its best point."""
+    """A state at another C: its variables in the same shares of their ranges, and its best point."""
     known = _known(problem)
     beta = np.clip(start.beta * (problem.C / start.C), known.terms.lo, known.terms.hi)
     state = replace(
@@ -292,24 +312,24 @@ def _restarted(problem: CoordinateProblem, start: CoordinateState) -> Coordinate
         primal=0.5 * float(start.best @ start.best) + problem.C * problem.risk(start.best_f),
         dual=_first_dual(known),
         C=problem.C,
+        sweep=_first_sweep(problem, known, beta, start.epochs, start.visits),
         idle=0,
+        known=known,
     )
-    sweep = _first_sweep(problem, known, beta, start.epochs, start.visits)
-    state, sweep = _measured(problem, state, sweep, 0.0)
-    return replace(state, sweep=sweep)
+    return _measured(problem, state, 0.0)
 
 
-def _epochs(
-    problem: CoordinateProblem, state: CoordinateState, sweep: Sweep, goal: float
-) -> tuple[CoordinateState, Sweep, float]:
+def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> tuple[CoordinateState, float]:
     """Enough epochs to make a step, or until the gap seems to be as small as `goal`; and the estimate of the gap."""
     from softmargin.solvers.coordinate import _visits
 
-    known = sweep.known
+    known, sweep = state.known, state.sweep
+    assert known is not None
     terms, bias = known.terms, problem.intercept.feature
     beta, w, order, tail = state.beta.copy(), sweep.w.copy(), sweep.order.copy(), sweep.tail.copy()
     sums, seed = np.array([sweep.excess, sweep.along_mean]), np.array([state.seed], dtype=np.uint64)
-    n_active, b, threshold = sweep.n_active, state.b, sweep.threshold
+    n_active, b = sweep.n_active, state.b
+    threshold = sweep.threshold if sweep.threshold >= 0.0 else math.inf
     n_tail, tail_end, epochs, visits = sweep.n_tail, sweep.tail_end, state.epochs, state.visits
     n_slice = max(1, int(SLICE_VALUES / known.row_values))
     work, gap = 0.0, math.inf
@@ -337,9 +357,6 @@ def _epochs(
             tail[:], n_tail, tail_end = 0.0, 0, int(TAIL_GROWTH * epochs) + 1
         tail += w
         n_tail += 1
-    after = replace(
-        state, beta=beta, b=b, seed=int(seed[0]), is_measured=False, epochs=epochs, visits=visits, sweep=None
-    )
     sweep = replace(
         sweep,
         w=w,
@@ -350,18 +367,21 @@ def _epochs(
         tail=tail,
         n_tail=n_tail,
         tail_end=tail_end,
-        threshold=threshold,
+        threshold=threshold if threshold < math.inf else -1.0,
     )
-    return after, sweep, gap
+    after = replace(
+        state, beta=beta, b=b, seed=int(seed[0]), sweep=sweep, is_measured=False, epochs=epochs, visits=visits
+    )
+    return after, gap
 
 
-def _measured(
-    problem: CoordinateProblem, state: CoordinateState, sweep: Sweep, estimate: float
-) -> tuple[CoordinateState, Sweep]:
+def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: float) -> CoordinateState:
     """The values of the point and of the variables, and those rows active that may move, from one look at all rows."""
     from softmargin.solvers.coordinate import _visits
 
-    known, terms, size = sweep.known, sweep.known.terms, problem.n_weights
+    known, sweep, size = state.known, state.sweep, problem.n_weights
+    assert known is not None
+    terms = known.terms
     w = sweep.w[:size]
     f = problem.outputs(w)
     best, best_f, primal, passes = state.best, state.best_f, state.primal, state.passes + 1
@@ -393,31 +413,30 @@ def _measured(
         scores -= sweep.excess * terms.shift
     room = np.empty(state.beta.size)
     _visits.rooms(terms, state.beta, scores, room)
-    is_active = room[known.present] <= sweep.threshold
+    is_active = room[known.present] <= (sweep.threshold if sweep.threshold >= 0.0 else math.inf)
     active, aside = known.present[is_active], known.present[~is_active]
     if active.size == 0:
         active, aside = known.present, aside[:0]
     small = LEAST_PROGRESS * max(abs(primal), abs(dual))
     has_moved = primal < state.primal - small or dual > state.dual + small
-    after = replace(
+    return replace(
         state,
         best=best,
         best_f=best_f,
         bound=bound,
         primal=primal,
         dual=dual,
+        sweep=replace(
+            sweep,
+            order=np.concatenate([active, aside]),
+            n_active=active.size,
+            correction=_correction(primal - dual, estimate),
+            next_look=int(LOOK_GROWTH * state.visits) + 1,
+        ),
         is_measured=True,
         passes=passes,
         idle=0 if has_moved else state.idle + 1,
     )
-    sweep = replace(
-        sweep,
-        order=np.concatenate([active, aside]),
-        n_active=active.size,
-        correction=_correction(primal - dual, estimate),
-        next_look=int(LOOK_GROWTH * state.visits) + 1,
-    )
-    return after, sweep
 
 
 def _correction(gap: float, estimate: float) -> float:
