@@ -89,7 +89,7 @@ def test_from_a_file_of_svm_rank_to_scores_and_measures(run, ranks, tmp_path):
     assert described["features"] == 10
     assert described["certificate"]["relative_gap"] <= 1e-3
     assert "classes" not in described
-    assert "ocas (auto" in run("info", model).stdout
+    assert "auto: OCAS, the one for such problems" in run("info", model).stdout
 
 
 def test_queries_may_be_in_pieces(run, ranks, tmp_path):

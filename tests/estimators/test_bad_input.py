@@ -33,7 +33,7 @@ def with_value(value):
         ({"tol": 1.0}, r"tol=1\.0 asks for nothing, because w = 0 meets it before any training: .* below 1"),
         ({"tol": 30}, r"tol=30 asks for nothing"),
         ({"tol": 1.0, "solver": CPA(stopping="epsilon")}, r"tol=1\.0 asks for nothing"),
-        ({"solver": "newton"}, r"solver='newton' is unknown: choose one of 'auto', 'ocas', 'cpa'"),
+        ({"solver": "newton"}, r"solver='newton' is unknown: choose one of 'auto', 'ocas', 'coordinate', 'cpa'"),
         ({"solver": 3}, r"solver=3 is neither a name .* nor a solver object"),
         ({"solver": OCAS}, r"is neither a name .* nor a solver object"),
         ({"solver": None}, r"solver=None is neither a name"),

@@ -173,8 +173,8 @@ class TestWarmStart:
     @pytest.mark.parametrize("factor", [0.5, 2.0])
     def test_at_another_C_takes_fewer_iterations(self, request, data, factor, same_optimum):
         X, y = request.getfixturevalue(data)
-        cold = LinearSVC(factor, tol=1e-5).fit(X, y)
-        model = LinearSVC(1.0, tol=1e-5, warm_start=True).fit(X, y)
+        cold = LinearSVC(factor, solver="ocas", tol=1e-5).fit(X, y)
+        model = LinearSVC(1.0, solver="ocas", tol=1e-5, warm_start=True).fit(X, y)
         before = model.n_iter_
         model.set_params(C=factor).fit(X, y)
         assert model.n_iter_ - before < cold.n_iter_

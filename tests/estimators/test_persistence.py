@@ -334,7 +334,9 @@ def unfinished(tmp_path_factory, three_classes):
     folder = tmp_path_factory.mktemp("unfinished")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        LinearSVC(max_iter=5, warm_start=True).fit(*three_classes).save(folder / "m", include_training_state=True)
+        LinearSVC(solver="ocas", max_iter=5, warm_start=True).fit(*three_classes).save(
+            folder / "m", include_training_state=True
+        )
     return folder / "m"
 
 

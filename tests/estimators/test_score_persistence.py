@@ -138,7 +138,7 @@ class TestOurFile:
         X, y = numbers
         fitted(model, X, y, warm_start=True).save(path, include_training_state=True)
         record = read_model(path)
-        others = {"PlaneState": "DualState", "DualState": "PlaneState"}
+        others = {"PlaneState": "DualState", "CoordinateState": "DualState", "DualState": "PlaneState"}
         state = record.values["state"] | {"type": others[record.values["state"]["type"]]}
         write_model(path, replace(record, values=record.values | {"state": state}))
         with pytest.raises(ModelFileError, match="state"):

@@ -113,8 +113,7 @@ class Progress:
             if self._display is None:
                 if record.gap < part.next_gap:
                     part.next_gap = record.gap / 10
-                    self._stream.write(f"{part.title}  {self._figures(record)}\n")
-                    self._stream.flush()
+                    self._write(part, record)
                 return
             now = self.seconds
             share = self._share()
@@ -122,6 +121,11 @@ class Progress:
             if now - self._shown_at >= REFRESH_SECONDS:
                 self._shown_at = now
                 self._display.show(share, self.text())
+
+    def _write(self, part: "Part", record: Record) -> None:
+        part.written = record
+        self._stream.write(f"{part.title}  {self._figures(record)}\n")
+        self._stream.flush()
 
     def _share(self) -> float | None:
         shares = [part.share for part in self.parts]
@@ -165,6 +169,9 @@ class Progress:
             if self._listening is not None:
                 self._listening()
             if self._display is None:
+                for part in self.parts:
+                    if part.record is not None and part.record is not part.written:
+                        self._write(part, part.record)
                 self._stream.writelines(f"{part.title}  {part.ending}\n" for part in self.parts if part.ending)
                 self._stream.flush()
                 return
@@ -188,6 +195,7 @@ class Part:
         self._progress, self.title = progress, title
         self._closing = Closing(tol) if tol else None
         self.record: Record | None = None
+        self.written: Record | None = None
         self.next_gap = math.inf
         self.is_closed = False
         self.ending = ""

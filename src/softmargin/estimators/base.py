@@ -146,7 +146,7 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
             job.keep(results)
             self._keep_state(results, work.fingerprint)
             for line, result in zip(lines, results, strict=False):
-                line.close(str(result.status))
+                line.close(f"{result.status} {result.remark}".rstrip())
 
         if bridge is not None:
             bridge.close(final)

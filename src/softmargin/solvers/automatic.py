@@ -2,6 +2,7 @@
 
     few columns and many entries    cutting planes. Their iterations grow with the columns, hardly with C, and each of
                                     them passes over the data at the speed of the memory, on all threads.
+    many entries by columns         cutting planes: single rows would have to be gathered from all over the memory.
     everything else                 coordinate descent, which needs few passes where the rows are short or few, whatever
                                     the number of columns. It crawls where C is large beside the scale of few columns.
 
@@ -88,6 +89,7 @@ class Automatic:
 
 def suits_planes(problem: Any) -> bool:
     """Whether cutting planes are the better beginning; where single rows cannot be reached they are the only one."""
-    if COORDINATES not in problem.serves or problem.rows.flat.fortran:
+    if COORDINATES not in problem.serves:
         return True
-    return problem.n_weights <= FEW_COLUMNS and problem.rows.flat.values.size >= MANY_ENTRIES
+    flat = problem.rows.flat
+    return (problem.n_weights <= FEW_COLUMNS or flat.fortran) and flat.values.size >= MANY_ENTRIES
