@@ -311,7 +311,7 @@ class TestAutomatic:
         assert isinstance(solver.step(problem, stalled), PlaneState)
 
     def test_rows_by_columns_and_storages_without_rows_are_for_planes(self):
-        wide = RNG.standard_normal((400, 900))
+        wide = RNG.standard_normal((400, 1500))
         y = np.where(wide[:, 0] > 0.0, 1.0, -1.0)
         assert automatic.suits_planes(Hinge(as_rows(np.asfortranarray(wide)), y, 1.0, Free(), Workers(1)))
         assert not automatic.suits_planes(Hinge(as_rows(wide), y, 1.0, Free(), Workers(1)))

@@ -22,7 +22,7 @@ from softmargin.core.stopping import Measure
 from softmargin.solvers.base import Solver
 
 # Cutting planes begin where there are at most so many columns and at least so many entries.
-FEW_COLUMNS, MANY_ENTRIES = 512, 1 << 18
+FEW_COLUMNS, MANY_ENTRIES = 1024, 1 << 18
 # Passes of coordinate descent before cutting planes take over: so many, and so many more for each column or row,
 # whichever are fewer. With more than MANY_PLANES of both they would need too many planes to be of help.
 FIRST_PASSES, PASSES_EACH, MANY_PLANES = 60, 3, 2000
