@@ -24,7 +24,7 @@ import numpy as np
 
 from softmargin.core.result import Certificate, Solution
 from softmargin.core.threads import Workers
-from softmargin.data.rows import Flat, Products
+from softmargin.data.rows import Flat, RowAccess
 from softmargin.problems.intercepts import Intercept
 
 
@@ -201,7 +201,7 @@ class CoordinateProblem(Protocol):
     workers: Workers
 
     @property
-    def rows(self) -> Products: ...
+    def rows(self) -> RowAccess: ...
     @property
     def intercept(self) -> Intercept: ...
     @property
@@ -220,10 +220,6 @@ class CoordinateProblem(Protocol):
     def outputs(self, w: np.ndarray) -> np.ndarray: ...
     def risk(self, f: np.ndarray) -> float: ...
     def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float) -> LineMinimum: ...
-    def rows_at(self, index: np.ndarray) -> tuple[Flat, np.ndarray]:
-        """As `RowProblem.rows_at`."""
-        ...
-
     def solution_of(self, w: np.ndarray, f: np.ndarray, beta: np.ndarray) -> Solution:
         """The candidate for the judge: w with its best intercept, and a dual vector."""
         ...

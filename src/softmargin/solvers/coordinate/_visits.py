@@ -47,6 +47,15 @@ def dense_product(values, begin, n_cols, w):
     return total
 
 
+@compiled(sums=True)
+def strided_product(values, i, n_rows, n_cols, w):
+    """Row i of data that are stored by columns."""
+    total = 0.0
+    for k in range(n_cols):
+        total += np.float64(values[i + k * n_rows]) * w[k]
+    return total
+
+
 @compiled
 def loss_of(terms, i, u):
     """The loss of row i at the score u."""
@@ -58,8 +67,8 @@ def loss_of(terms, i, u):
 
 
 @compiled
-def visit(flat, place, rows, terms, shape, beta, w, sums, threshold, dropped):
-    """One step on each of the `rows`, of which row k lies at `place[k]` in the data; changes beta, w and sums.
+def visit(flat, rows, terms, shape, b, beta, w, sums, threshold, dropped):
+    """One step on each of the `rows`; changes beta, w and sums.
 
     Rows whose variable stays at an end of its range by more than `threshold` are marked in `dropped`. Returns the
     largest violation of the optimality conditions that was met, and the sum of what each row adds to the duality gap,
@@ -68,19 +77,21 @@ def visit(flat, place, rows, terms, shape, beta, w, sums, threshold, dropped):
 
     as it was met. It is zero for rows that are where they should be, and so rows that are not visited hardly count.
     """
-    values, indices, indptr, n_cols = flat.values, flat.indices, flat.indptr, flat.n_cols
+    values, indices, indptr, n_rows, n_cols = flat.values, flat.indices, flat.indptr, flat.n_rows, flat.n_cols
     is_sparse, is_centred, has_ridge = indptr.size > 0, terms.shift.size > 0, terms.ridge.size > 0
     epsilon, bias = terms.epsilon, shape.bias
     excess, along_mean, worst, gap = sums[0], sums[1], 0.0, 0.0
     for k in range(rows.size):
-        i, at = rows[k], place[k]
+        i = rows[k]
+        begin, end = i * n_cols, (i + 1) * n_cols
         if is_sparse:
-            begin, end = np.int64(indptr[at]), np.int64(indptr[at + 1])
+            begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
             u = sparse_product(values, indices, begin, end, w)
+        elif flat.fortran:
+            u = strided_product(values, i, n_rows, n_cols, w)
         else:
-            begin, end = at * n_cols, (at + 1) * n_cols
             u = dense_product(values, begin, n_cols, w)
-        u += bias * w[n_cols] + shape.b - along_mean + excess * shape.spread
+        u += bias * w[n_cols] + b - along_mean + excess * shape.spread
         if is_centred:
             u -= excess * terms.shift[i]
         old, q = beta[i], terms.curvature[i]
@@ -113,6 +124,9 @@ def visit(flat, place, rows, terms, shape, beta, w, sums, threshold, dropped):
         if is_sparse:
             for t in range(begin, end):
                 w[indices[t]] += step * np.float64(values[t])
+        elif flat.fortran:
+            for t in range(n_cols):
+                w[t] += step * np.float64(values[i + t * n_rows])
         else:
             for t in range(n_cols):
                 w[t] += step * np.float64(values[begin + t])
@@ -122,6 +136,52 @@ def visit(flat, place, rows, terms, shape, beta, w, sums, threshold, dropped):
             along_mean += step * terms.shift[i]
     sums[0], sums[1] = excess, along_mean
     return worst, gap
+
+
+@compiled
+def sweep(flat, terms, shape, v, sums, counts, most, goal):
+    """Epochs over the active rows, until `most` rows are visited, in the middle of an epoch if it is a long one.
+
+    Each epoch has a new order, sets rows aside that stay where they are, moves b, and adds its w to the tail. It is the
+    last one if the gap that it met is at most `goal` and the last look is long enough ago, if no row is active any
+    more, or if the next look is due. sums = [excess, w.mean(x), b, threshold, largest violation, gap] and counts =
+    [active rows, place in the epoch, epochs, visits, length of the tail, epoch in which the tail begins anew, visits at
+    which the next look may be, visits at which it is due] are changed.
+    """
+    made = 0
+    while made < most:
+        if counts[1] == 0:
+            shuffle(v.order, counts[0], v.seed)
+            sums[4], sums[5] = 0.0, 0.0
+        part = slice(counts[1], min(counts[0], counts[1] + most - made))
+        rows, dropped = v.order[part], v.dropped[part]
+        worst, gap = visit(flat, rows, terms, shape, sums[2], v.beta, v.w, sums, sums[3], dropped)
+        sums[4], sums[5] = max(sums[4], worst), sums[5] + gap
+        made += rows.size
+        counts[1] += rows.size
+        if counts[1] < counts[0]:
+            return
+        counts[1] = 0
+        counts[2] += 1
+        counts[3] += counts[0]
+        sums[3] = sums[4]
+        k = 0
+        while k < counts[0]:  # rows to be set aside change places with the last ones
+            if v.dropped[k]:
+                counts[0] -= 1
+                last = counts[0]
+                v.order[k], v.order[last] = v.order[last], v.order[k]
+                v.dropped[k], v.dropped[last] = v.dropped[last], False
+            else:
+                k += 1
+        sums[2] += shape.penalty * sums[0]
+        if counts[2] >= counts[5]:
+            v.tail[:] = 0.0
+            counts[4], counts[5] = 0, np.int64(shape.tail_growth * counts[2]) + 1
+        v.tail[:] += v.w
+        counts[4] += 1
+        if (sums[5] <= goal and counts[3] >= counts[6]) or counts[0] == 0 or counts[3] >= counts[7]:
+            return
 
 
 @compiled

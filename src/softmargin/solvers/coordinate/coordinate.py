@@ -45,13 +45,14 @@ from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import NEGLIGIBLE, Measure
 from softmargin.problems.base import CoordinateProblem
 
-# Compiled code is interrupted between slices of about this many values, and a step is as long; an epoch counts as
-# EPOCH_VALUES at least, because there is some Python around it.
-SLICE_VALUES, EPOCH_VALUES = 1 << 20, 1 << 14
+# Compiled code is interrupted between slices of about this many values. A step is as long, or an epoch if that is
+# longer.
+SLICE_VALUES = 1 << 20
 # The mean of w begins anew when this many times as many epochs were made as at its last beginning.
 TAIL_GROWTH = 1.5
-# The value of the point is computed at least whenever the visits have grown by this factor.
-LOOK_GROWTH = 1.3
+# The value of the point is computed whenever the visits have grown by the second factor, or by the first if the gap
+# seems to be small enough.
+SOON, LATE = 1.1, 2.0
 # s2 of the augmented Lagrangian, as a share of the mean squared length of the centred rows.
 PENALTY_SHARE = 0.1
 # What the estimated gap may be wrong by before it is corrected: the limits of the correction.
@@ -75,11 +76,23 @@ class Terms(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What all rows have in common while an epoch runs: the constant feature, b, and |mean(x)|^2 + s2."""
+    """What all rows have in common: the constant feature, s2, |mean(x)|^2 + s2, and how the tail grows."""
 
     bias: float
-    b: float
+    penalty: float
     spread: float
+    tail_growth: float
+
+
+class Vectors(NamedTuple):
+    """What compiled code changes in place."""
+
+    beta: np.ndarray
+    w: np.ndarray
+    tail: np.ndarray
+    order: np.ndarray
+    dropped: np.ndarray
+    seed: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -112,6 +125,7 @@ class Sweep:
     tail: np.ndarray
     tail_end: int
     next_look: int
+    due: int
     n_tail: int = 0
     threshold: float = -1.0
     correction: float = 1.0
@@ -222,7 +236,8 @@ class CoordinateDescent:
         """Epochs over the active rows, one or, if they are short, more; then perhaps a look at all rows."""
         goal = self.tol * max(abs(state.primal), NEGLIGIBLE * problem.scale) / state.sweep.correction
         after, estimate = _epochs(problem, state, goal)
-        if estimate <= goal or after.sweep.n_active == 0 or after.visits >= after.sweep.next_look:
+        soon, due = after.visits >= after.sweep.next_look, after.visits >= after.sweep.due
+        if due or after.sweep.n_active == 0 or (soon and estimate <= goal):
             after = _measured(problem, after, estimate)
         return replace(after, iterations=state.iterations + 1)
 
@@ -272,7 +287,7 @@ def _known(problem: CoordinateProblem) -> Known:
     if given.ridge.size:
         curvature += given.ridge
     terms = Terms(given.target, given.lo, given.hi, given.ridge, curvature, shift, given.epsilon)
-    flat, _ = problem.rows_at(present[:1])
+    flat = problem.rows.flat
     row_values = max(1.0, flat.values.size / max(flat.n_rows, 1))
     return Known(terms, given.total, present, penalty, spread, row_values)
 
@@ -298,6 +313,7 @@ def _first_sweep(problem: CoordinateProblem, known: Known, beta: np.ndarray, epo
         tail=np.zeros(w.size),
         tail_end=epochs + 4,
         next_look=visits + known.present.size,
+        due=visits + known.present.size,
     )
 
 
@@ -325,52 +341,49 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
 
     known, sweep = state.known, state.sweep
     assert known is not None
-    terms, bias = known.terms, problem.intercept.feature
-    beta, w, order, tail = state.beta.copy(), sweep.w.copy(), sweep.order.copy(), sweep.tail.copy()
-    sums, seed = np.array([sweep.excess, sweep.along_mean]), np.array([state.seed], dtype=np.uint64)
-    n_active, b = sweep.n_active, state.b
-    threshold = sweep.threshold if sweep.threshold >= 0.0 else math.inf
-    n_tail, tail_end, epochs, visits = sweep.n_tail, sweep.tail_end, state.epochs, state.visits
-    n_slice = max(1, int(SLICE_VALUES / known.row_values))
-    work, gap = 0.0, math.inf
-    while work < SLICE_VALUES and gap > goal and n_active and visits < sweep.next_look:
-        _visits.shuffle(order, n_active, seed)
-        shape = Shape(bias, b, known.spread)
-        dropped = np.zeros(n_active, dtype=np.bool_)
-        threshold, before, gap = 0.0, threshold, 0.0
-        for begin in range(0, n_active, n_slice):
-            problem.workers.check()
-            part = slice(begin, min(begin + n_slice, n_active))
-            flat, place = problem.rows_at(order[part])
-            worst, share = _visits.visit(flat, place, order[part], terms, shape, beta, w, sums, before, dropped[part])
-            threshold, gap = max(threshold, worst), gap + share
-        work += max(n_active * known.row_values, EPOCH_VALUES)
-        visits += n_active
-        epochs += 1
-        if dropped.any():
-            active = order[:n_active]
-            order[:n_active] = np.concatenate([active[~dropped], active[dropped]])
-            n_active -= int(np.count_nonzero(dropped))
-        if known.penalty:
-            b += known.penalty * float(sums[0])
-        if epochs >= tail_end:
-            tail[:], n_tail, tail_end = 0.0, 0, int(TAIL_GROWTH * epochs) + 1
-        tail += w
-        n_tail += 1
-    sweep = replace(
-        sweep,
-        w=w,
-        order=order,
-        n_active=n_active,
-        excess=float(sums[0]),
-        along_mean=float(sums[1]),
-        tail=tail,
-        n_tail=n_tail,
-        tail_end=tail_end,
-        threshold=threshold if threshold < math.inf else -1.0,
+    vectors = Vectors(
+        state.beta.copy(),
+        sweep.w.copy(),
+        sweep.tail.copy(),
+        sweep.order.copy(),
+        np.zeros(sweep.order.size, dtype=np.bool_),
+        np.array([state.seed], dtype=np.uint64),
     )
+    threshold = sweep.threshold if sweep.threshold >= 0.0 else math.inf
+    sums = np.array([sweep.excess, sweep.along_mean, state.b, threshold, 0.0, math.inf])
+    counts = np.array(
+        [sweep.n_active, 0, state.epochs, state.visits, sweep.n_tail, sweep.tail_end, sweep.next_look, sweep.due],
+        dtype=np.int64,
+    )
+    shape = Shape(problem.intercept.feature, known.penalty, known.spread, TAIL_GROWTH)
+    most = max(1, int(SLICE_VALUES / known.row_values))
+    is_in_epoch = sweep.n_active > 0
+    while is_in_epoch:
+        problem.workers.check()
+        _visits.sweep(problem.rows.flat, known.terms, shape, vectors, sums, counts, most, goal)
+        is_in_epoch = counts[1] > 0
+    n_active, _, epochs, visits, n_tail, tail_end, _, _ = counts.tolist()
+    excess, along_mean, b, threshold, _, gap = sums.tolist()
     after = replace(
-        state, beta=beta, b=b, seed=int(seed[0]), sweep=sweep, is_measured=False, epochs=epochs, visits=visits
+        state,
+        beta=vectors.beta,
+        b=b,
+        seed=int(vectors.seed[0]),
+        sweep=replace(
+            sweep,
+            w=vectors.w,
+            order=vectors.order,
+            n_active=n_active,
+            excess=excess,
+            along_mean=along_mean,
+            tail=vectors.tail,
+            n_tail=n_tail,
+            tail_end=tail_end,
+            threshold=threshold if threshold < math.inf else -1.0,
+        ),
+        is_measured=False,
+        epochs=epochs,
+        visits=visits,
     )
     return after, gap
 
@@ -431,7 +444,8 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
             order=np.concatenate([active, aside]),
             n_active=active.size,
             correction=_correction(primal - dual, estimate),
-            next_look=int(LOOK_GROWTH * state.visits) + 1,
+            next_look=int(SOON * state.visits) + 1,
+            due=int(LATE * state.visits) + 1,
         ),
         is_measured=True,
         passes=passes,
