@@ -178,7 +178,9 @@ class TestSolvers:
     @pytest.mark.parametrize("solver", ["ocas", "cpa", "sgd", "pegasos", OCAS(), SGD(seed=0)], ids=repr)
     def test_others_are_refused(self, classes, solver):
         X, y = classes
-        with pytest.raises(SoftmarginError, match=r"cannot minimise loss='squared_hinge'.*'auto' or 'coordinate'"):
+        with pytest.raises(
+            SoftmarginError, match=r"cannot minimise loss='squared_hinge'.*'auto' or solver='coordinate'"
+        ):
             classifier(solver=solver).fit(X, y)
 
     def test_others_are_refused_for_numbers(self, numbers):

@@ -54,8 +54,8 @@ def solver_of_squares(solver: Any, loss: str, random_state: Any = None) -> Solve
     own = getattr(solver, "needs", None)
     if solver != "auto" and (own in (PLANES, SINGLE_ROWS) or (isinstance(solver, str) and solver in others)):
         raise SoftmarginError(
-            f"solver={solver!r} cannot minimise loss={loss!r}, which is left to coordinate descent: use solver='auto' "
-            "or 'coordinate', or the loss that is not squared."
+            f"solver={solver!r} cannot minimise loss={loss!r}, which is left to coordinate descent: use "
+            "solver='auto' or solver='coordinate', or the loss that is not squared."
         )
     return linear_solver(solver, (COORDINATES,), random_state)
 
