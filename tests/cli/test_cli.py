@@ -209,3 +209,23 @@ def test_without_the_extra_the_program_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert 'pip install "softmargin[cli]"' in done.stderr
+
+
+@pytest.mark.parametrize(("options", "loss"), [([], "hinge"), (["--loss", "squared_hinge"], "squared_hinge")])
+def test_the_loss_is_kept_in_both_formats(run, cancer, tmp_path, options, loss):
+    model, text = tmp_path / "m", tmp_path / "text"
+    trained = json.loads(run("train", cancer, model, *options, "-C", "0.1", "--json").stdout)
+    assert trained["status"] == "OPTIMAL"
+    assert softmargin.load(model).loss == loss
+    assert json.loads(run("certify", model, cancer, "--json").stdout)["relative_gap"] <= 1e-3
+    softmargin.load(model).save(text, format="liblinear")
+    assert softmargin.load(text).loss == loss
+
+
+def test_a_loss_and_a_solver_that_do_not_go_together(run, cancer, tmp_path):
+    refused = run("train", cancer, tmp_path / "m", "--loss", "squared_hinge", "--solver", "ocas", code=1)
+    assert "--solver ocas cannot minimise --loss squared_hinge" in refused.stderr
+    refused = run("train", cancer, tmp_path / "m", "--loss", "epsilon_insensitive", code=1)
+    assert "choose one of 'hinge', 'squared_hinge'" in refused.stderr
+    refused = run("train", cancer, tmp_path / "m", "--kernel", "rbf", "--loss", "squared_hinge", code=2)
+    assert "it is for linear models that classify or regress" in refused.stderr

@@ -53,6 +53,17 @@ def check(model, case, y, *, must_reach):
     assert np.isfinite(model.predict(case.X)).all(), where
 
 
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_squared_regression(case):
+    """Where C is large beside the scale of the features, the limit on the iterations may come first."""
+    y = targets(case)
+    for C in case.Cs:
+        for options in ({}, {"intercept": "penalised"}, {"fit_intercept": False}):
+            model = LinearSVR(C, epsilon=0.1, loss="squared_epsilon_insensitive", max_iter=400, **options)
+            must_reach = C <= 1.0 and case.name not in UNSCALED
+            check(fit(model, case, y), case, y, must_reach=must_reach)
+
+
 @pytest.mark.parametrize("solver", ["ocas", "cpa"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_linear_regression(case, solver):

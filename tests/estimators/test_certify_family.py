@@ -193,13 +193,25 @@ class TestLinear:
         assert poor.relative_gap > 1e-3
         assert poor.dual <= good.primal * (1 + 1e-9)
 
-    def test_the_squared_loss_is_refused(self, numbers):
+    @pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "none"])
+    @pytest.mark.parametrize("dual", [True, False], ids=["dual", "primal"])
+    def test_the_squared_loss(self, numbers, dual, fit_intercept):
         X, y = numbers
-        model = LinearSVR(loss="squared_epsilon_insensitive").fit(X, y)
-        with pytest.raises(
-            SoftmarginError, match=r"another objective \(loss='squared_epsilon_insensitive'\): only loss='epsilon_insen"
-        ):
-            certify(model, X, y)
+        model = LinearSVR(
+            loss="squared_epsilon_insensitive",
+            epsilon=0.1,
+            dual=dual,
+            fit_intercept=fit_intercept,
+            intercept_scaling=2.0,
+            tol=1e-8,
+            max_iter=100_000,
+            random_state=0,
+        ).fit(X, y)
+        found = certify(model, X, y)
+        w, b = model.coef_, float(np.ravel(model.intercept_)[0])
+        losses = np.maximum(np.abs(y - X @ w - b) - 0.1, 0.0) ** 2
+        assert found.primal == pytest.approx(0.5 * (w @ w + (b / 2.0) ** 2) + losses.sum(), rel=1e-9)
+        assert found.relative_gap < 1e-5
 
 
 @pytest.mark.parametrize("model", [NuSVC(), NuSVR()], ids=["NuSVC", "NuSVR"])

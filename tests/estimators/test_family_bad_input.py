@@ -143,9 +143,10 @@ def test_what_is_not_there_before_fit(estimator, name):
     assert not hasattr(estimator(), name)
 
 
-@pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "hinge", None, 3], ids=str)
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", None, 3], ids=str)
 def test_loss(loss):
-    with pytest.raises(SoftmarginError, match=r"loss=.* is unknown: the loss is 'epsilon_insensitive'"):
+    choices = "'epsilon_insensitive', 'squared_epsilon_insensitive'"
+    with pytest.raises(SoftmarginError, match=f"loss=.* is unknown: choose one of {choices}"):
         LinearSVR(loss=loss).fit(X, Y)
 
 

@@ -7,10 +7,10 @@ certificate of the model. All tasks have losses c_l max(0, m_l - margin_l):
     linear     1/2 |w|^2 + sum_l c_l max(0, m_l - w.v_l - t.B_l) + t.total   v_l = y_i x_i, x_i - x_j or z_ik x_i
     kernel     1/2 beta'K beta + sum_l c_l max(0, m_l - z_l (f_l + b)) + b total          f_l = (K beta)_i, i = row_l
 
-with free variables t: the intercept, or the thresholds. m_l is 1 unless the task is a regression, which has two losses
-a row, m = y - epsilon for z = 1 and m = -y - epsilon for z = -1, or one-class, where m = 0. The total is zero unless it
-is one-class, nu sum(s). Values of kernels with exp are known up to 2^-399 each, and
-everything that follows from them is a bracket that takes this into account; all the rest is exact.
+with free variables t: the intercept, or the thresholds. The losses of a linear task may be squared. m_l is 1 unless the
+task is a regression, which has two losses a row, m = y - epsilon for z = 1 and m = -y - epsilon for z = -1, or
+one-class, where m = 0. The total is zero unless it is one-class, nu sum(s). Values of kernels with exp are known up to
+2^-399 each, and everything that follows from them is a bracket that takes this into account; all the rest is exact.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,6 +50,7 @@ class LinearTask:
     ascending: bool = False
     margins: Sequence[Fraction] | None = None
     total: Fraction = Fraction(0)
+    squared: bool = False
 
     def primal(self, w: Sequence[Fraction], t: Sequence[Fraction]) -> Bracket:
         if self.ascending and any(before > after for before, after in pairwise(t)):
@@ -57,11 +58,13 @@ class LinearTask:
         value = dot(w, w) / 2 + sum(t, Fraction(0)) * self.total
         margins = self.margins or [Fraction(1)] * len(self.costs)
         for v, cost, B, m in zip(self.vectors, self.costs, self.coefficients, margins, strict=True):
-            value += cost * max(Fraction(0), m - dot(w, v) - dot(t, B))
+            value += cost * max(Fraction(0), m - dot(w, v) - dot(t, B)) ** (2 if self.squared else 1)
         return Bracket(value, value)
 
     @cached_property
     def optimum(self) -> Bracket:
+        if self.squared:
+            return self._optimum_of_squares()
         n_free = len(self.coefficients[0])
         integers = _on_common_grid(self.vectors)
         Q = [[Fraction(sum(map(int.__mul__, a, b))) for b in integers[0]] for a in integers[0]]
@@ -78,6 +81,19 @@ class LinearTask:
                 p.append(0)
                 hi.append(None)
         found = maximise(BoxQP(Q, p, hi, A, *_sum_to(self.total, self.costs)))
+        return Bracket(found.lower, found.upper)
+
+    def _optimum_of_squares(self) -> Bracket:
+        """Variables have no limit, and each adds a^2 / (4 cost) to what is lost; rows without weight are not there."""
+        margins = self.margins or [Fraction(1)] * len(self.costs)
+        kept = [i for i, cost in enumerate(self.costs) if cost]
+        if not kept:
+            return Bracket(Fraction(0), Fraction(0))
+        Q = [[dot(self.vectors[i], self.vectors[j]) for j in kept] for i in kept]
+        for place, i in enumerate(kept):
+            Q[place][place] += 1 / (2 * self.costs[i])
+        A = [[self.coefficients[i][k] for i in kept] for k in range(len(self.coefficients[0]))]
+        found = maximise(BoxQP(Q, [margins[i] for i in kept], [None] * len(kept), A))
         return Bracket(found.lower, found.upper)
 
 
@@ -173,6 +189,7 @@ def _linear_svc(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
             [[y * v for v in x] for x, y in zip(X, signs, strict=True)],
             [C * s_i for s_i in s],
             [[y] if kind == "free" else [] for y in signs],
+            squared=model.loss == "squared_hinge",
         )
         w, b = exact(model.coef_[k]), exact(model.intercept_[k])
         if kind == "none" and b != 0:
@@ -317,6 +334,7 @@ def _linear_svr(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
         costs,
         [[z] if kind == "free" else [] for z in signs],
         margins=margins,
+        squared=model.loss == "squared_epsilon_insensitive",
     )
     w, b = exact(model.coef_), exact(model.intercept_[0])
     if kind == "none" and b != 0:

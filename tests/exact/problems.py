@@ -21,8 +21,12 @@ ORDINARY = (1e-100, 1e100)
 MOST_ROWS = 8
 # Solvers, and a limit on the iterations of each: fits of so few rows need fewer, or do not end at all. An iteration of
 # "smo" is a pair step, with working_set="decomposition" up to ten thousand; one of "block" is up to a million.
+# One of "coordinate" is about 64 epochs over so few rows.
 _PLANES = {"auto": 200, "ocas": 200, "cpa": 200}
-_LINEAR = {**_PLANES, "sgd": 20, "pegasos": 20}
+_COORDINATE = {"coordinate": 100}
+_ROWWISE = {**_PLANES, **_COORDINATE}
+_LINEAR = {**_ROWWISE, "sgd": 20, "pegasos": 20}
+_SQUARED = {"auto": 100, **_COORDINATE}
 _KERNEL = {"auto": 10, "block": 10, "smo": 100_000, "active_set": 1_000, "ipm": 200}
 _MOST_SETS = 500
 _PAIR_RULES = ["most_violating_pair", "second_order", "maximum_gain", "hybrid_maximum_gain", "gain_one_row"]
@@ -66,6 +70,7 @@ class Problem:
         if self.estimator in ("LinearSVC", "LinearSVR"):
             free = self.parameters.get("fit_intercept", True)
             variant = self.parameters.get("intercept", "free") if free else "none"
+            variant += " squared" if "loss" in self.parameters else ""
         return " ".join(filter(None, [self.estimator, variant, self.parameters.get("solver")]))
 
     def fit(self) -> Any:
@@ -108,10 +113,17 @@ def make(number: int) -> Problem:
 def _linear_svc(number: int, rng: np.random.Generator) -> Problem:
     X = _rows(rng)
     y = _classes(rng, X, 3 if rng.random() < 0.2 else 2)
-    parameters = _common(rng, _LINEAR) | _intercept(rng)
+    parameters = _losses(rng, _LINEAR, "squared_hinge") | _intercept(rng)
     if parameters["solver"] in APPROXIMATE:
         parameters["random_state"] = 0
     return _stored(number, rng, "LinearSVC", parameters, X, y)
+
+
+def _losses(rng: np.random.Generator, solvers: dict[str, int], squared: str) -> dict[str, Any]:
+    """The common parameters, and in one problem of three the squared loss."""
+    if rng.random() < 1 / 3:
+        return {"loss": squared, **_common(rng, _SQUARED)}
+    return _common(rng, solvers)
 
 
 def _intercept(rng: np.random.Generator) -> dict[str, Any]:
@@ -152,7 +164,7 @@ def _kernel(rng: np.random.Generator, least: int = 2) -> tuple[dict[str, Any], n
 
 def _linear_svr(number: int, rng: np.random.Generator) -> Problem:
     X = _rows(rng, least=1)
-    parameters = _common(rng, _PLANES) | _intercept(rng)
+    parameters = _losses(rng, _ROWWISE, "squared_epsilon_insensitive") | _intercept(rng)
     if "intercept" in parameters:
         parameters["intercept_scaling"] = _pick(rng, {1.0: 2, 10.0: 1, 0.3: 1, 1e6: 0.3, 1e-6: 0.3})
     return _regression(number, rng, "LinearSVR", parameters, X)
@@ -192,7 +204,7 @@ def _regression(
 
 def _linear_one_class(number: int, rng: np.random.Generator) -> Problem:
     X = _away(rng, _rows(rng, least=1))
-    parameters = _nu(rng, _common(rng, _PLANES))
+    parameters = _nu(rng, _common(rng, _ROWWISE))
     return _stored(number, rng, "LinearOneClassSVM", parameters, X, [1] * len(X))
 
 

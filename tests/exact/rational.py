@@ -26,7 +26,7 @@ _MOST_PIVOTS = 2_000
 
 @dataclass(frozen=True)
 class BoxQP:
-    """The program above. Q has denominators that are powers of two; hi, p and right hold any fractions; A is integer.
+    """The program above. Q, hi, p and right hold any fractions; A is integer.
 
     Unless zero is feasible, `start` is a feasible point to begin with.
     """

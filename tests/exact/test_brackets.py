@@ -64,9 +64,12 @@ def test_problems_are_what_they_promise():
     assert any(problem.X.dtype == "float32" for problem in problems)
     assert any(len(set(problem.y)) == 3 for problem in problems if problem.estimator == "LinearSVC")
     kinds = {problem.kind for problem in problems}
-    for solver in ("auto", "ocas", "cpa", "sgd", "pegasos"):
+    for solver in ("auto", "ocas", "coordinate", "cpa", "sgd", "pegasos"):
         for intercept in ("free", "penalised", "none"):
             assert f"LinearSVC {intercept} {solver}" in kinds
+    for estimator in ("LinearSVC", "LinearSVR"):
+        for intercept in ("free", "penalised", "none"):
+            assert f"{estimator} {intercept} squared coordinate" in kinds
     for solver in ("auto", "block", "smo", "active_set", "ipm"):
         for kernel in ("linear", "poly", "rbf", "laplacian", "precomputed"):
             assert f"SVC {kernel} {solver}" in kinds
@@ -74,7 +77,7 @@ def test_problems_are_what_they_promise():
         assert f"RankSVM {solver}" in kinds
         for thresholds in ("all", "immediate", "fitted"):
             assert f"OrdinalSVC {thresholds} {solver}" in kinds
-    for solver in ("auto", "ocas", "cpa"):
+    for solver in ("auto", "ocas", "coordinate", "cpa"):
         assert f"LinearOneClassSVM {solver}" in kinds
         for intercept in ("free", "penalised", "none"):
             assert f"LinearSVR {intercept} {solver}" in kinds

@@ -50,6 +50,23 @@ def test_without_intercept():
     assert task.optimum.lower == task.optimum.upper == HALF
 
 
+def test_squared_losses():
+    """x = 2, no intercept: 1/2 w^2 + C (1 - 2 w)^2 is least at w = 4 C / (1 + 8 C), where it is C / (1 + 8 C)."""
+    for C in (Fraction(1, 8), Fraction(3)):
+        task = replace(hinge([[2]], [1], [C], free=False), squared=True)
+        least = C / (1 + 8 * C)
+        assert task.optimum.lower == task.optimum.upper == least
+        assert task.primal([4 * C / (1 + 8 * C)], []).lower == least
+
+
+def test_squared_losses_with_an_intercept():
+    """The same row in both classes: w = 0, and b is the mean of the labels, weighted. Weight 0 leaves a row out."""
+    task = replace(hinge([[3], [3], [5]], [-1, 1, 1], [5, 2, 0]), squared=True)
+    b = Fraction(-3, 7)
+    assert task.optimum.lower == task.optimum.upper == 5 * (1 + b) ** 2 + 2 * (1 - b) ** 2
+    assert task.primal([Fraction(0)], [b]).lower == task.optimum.lower
+
+
 def test_ascending_thresholds_are_a_constraint():
     """Ranks 0, 1, 2 at the one point x = 0: w = 0, and theta_0 = theta_1 = 0 loses 4; without the order it is 4 too for
     single rows, but a heavy middle row pulls its thresholds apart."""

@@ -90,7 +90,8 @@ class TestImport:
         assert found.kind == "LinearSVR"
         assert found.arrays["coef_"].tolist() == [0.5, -1.0]
         assert found.arrays["intercept_"].tolist() == [0.25]
-        assert found.params == {"fit_intercept": True, "intercept": "penalised", "intercept_scaling": 1.0}
+        loss = {} if solver == "L2R_L1LOSS_SVR_DUAL" else {"loss": "squared_epsilon_insensitive"}
+        assert found.params == {"fit_intercept": True, "intercept": "penalised", "intercept_scaling": 1.0, **loss}
 
     def test_bias_is_folded_in(self):
         assert parse(text_of(bias="2")).arrays["intercept_"].tolist() == [0.5]

@@ -12,6 +12,8 @@ from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.hinge import Hinge
 from softmargin.problems.hinge_targets import Tube
 from softmargin.problems.row_loss import RowLoss
+from softmargin.problems.squared import Squared
+from softmargin.problems.squared_targets import SquaredClasses, SquaredTube
 from softmargin.solvers.base import run
 from softmargin.tasks.records import TASKS
 from softmargin.tasks.solvers import SOLVERS
@@ -21,6 +23,8 @@ ROWS = as_rows(np.arange(6.0).reshape(3, 2))
 PROBLEMS = {
     "hinge": Hinge(ROWS, V, 1.0),
     "tube": Hinge(ROWS, Tube(V, np.ones(3), 0.1), 1.0),
+    "squared": Squared(ROWS, SquaredClasses(V), 1.0),
+    "squared tube": Squared(ROWS, SquaredTube(V, np.ones(3), 0.1), 1.0),
     "box": BoxQP(WholeMatrix(np.eye(3), 1e6), RowLoss.classification(V, 1.0), Workers(1)),
 }
 

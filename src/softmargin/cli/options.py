@@ -99,6 +99,11 @@ TASK_OPTIONS = (
         "labels.  [default: classify]",
     ),
     Option("epsilon", float, "For regress: deviations that cost nothing.  [default: 0, with a kernel 0.1]"),
+    Option(
+        "loss",
+        ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"),
+        "Of a linear model; the first two are for classify, the others for regress.  [default: not squared]",
+    ),
     Option("nu", float, "For oneclass: about the share of outliers.  [default: 0.5]"),
     Option("pairs", ("mean", "sum"), "What C multiplies: mean or sum over the pairs.  [default: mean]"),
     Option("query_weight", ("pairs", "equal"), "A query counts by its pairs, or as others do.  [default: pairs]"),
@@ -154,7 +159,7 @@ REASONS = {
     ("C",): "it is not for --task oneclass, which has --nu instead.",
     ("epsilon",): "it is for numbers, which --task regress learns.",
     ("nu",): "it is for --task oneclass.",
-    ("fit_intercept", "intercept", "intercept_scaling"): (
+    ("loss", "fit_intercept", "intercept", "intercept_scaling"): (
         "it is for linear models that classify or regress, which are trained without --kernel."
     ),
     ("random_state",): "it is for linear models that classify, which are trained without --kernel and --task.",

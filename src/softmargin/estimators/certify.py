@@ -14,8 +14,8 @@ def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, qi
     Parameters
     ----------
     estimator
-        A fitted estimator of softmargin, or scikit-learn's SVC, SVR, OneClassSVM, LinearSVC(loss="hinge") or
-        LinearSVR(loss="epsilon_insensitive"); scikit-learn-intelex's classes are derived from these.
+        A fitted estimator of softmargin, or scikit-learn's SVC, SVR, OneClassSVM, LinearSVC with penalty="l2" or
+        LinearSVR, with any of their losses; scikit-learn-intelex's classes are derived from these.
     X, y, sample_weight, qid
         What it was trained on, rows in the same order; for a precomputed kernel X is the kernel matrix. One-class
         models have no y. qid is for a RankSVM.

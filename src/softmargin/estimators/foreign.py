@@ -19,10 +19,7 @@ from softmargin.estimators.svc import SVC
 from softmargin.estimators.svr import SVR
 from softmargin.tasks.records import task_behind
 
-_JUDGED = (
-    "the estimators of softmargin, and scikit-learn's SVC, SVR, OneClassSVM, LinearSVC(loss='hinge') and "
-    "LinearSVR(loss='epsilon_insensitive')"
-)
+_JUDGED = "the estimators of softmargin, and scikit-learn's SVC, SVR, OneClassSVM, LinearSVC and LinearSVR"
 
 
 def adopted(estimator: Any) -> Any:
@@ -45,12 +42,12 @@ def adopted(estimator: Any) -> Any:
 
 
 def _linear_svc(estimator: Any) -> LinearSVC:
-    if estimator.loss != "hinge" or estimator.penalty != "l2" or estimator.multi_class != "ovr":
+    if estimator.penalty != "l2" or estimator.multi_class != "ovr":
         raise SoftmarginError(
-            f"this LinearSVC minimises another objective (loss={estimator.loss!r}, penalty={estimator.penalty!r}, "
-            f"multi_class={estimator.multi_class!r}): only loss='hinge' with penalty='l2' and one-vs-rest is judged."
+            f"this LinearSVC minimises another objective (penalty={estimator.penalty!r}, "
+            f"multi_class={estimator.multi_class!r}): only penalty='l2' with one-vs-rest is judged."
         )
-    model = LinearSVC(estimator.C, class_weight=estimator.class_weight, **_intercept(estimator))
+    model = LinearSVC(estimator.C, loss=estimator.loss, class_weight=estimator.class_weight, **_intercept(estimator))
     model.coef_, model.intercept_ = estimator.coef_, estimator.intercept_
     model._rest_unweighted = True
     model._balance_counts_rows = "sample_weight" not in signature(compute_class_weight).parameters
@@ -58,12 +55,7 @@ def _linear_svc(estimator: Any) -> LinearSVC:
 
 
 def _linear_svr(estimator: Any) -> LinearSVR:
-    if estimator.loss != "epsilon_insensitive":
-        raise SoftmarginError(
-            f"this LinearSVR minimises another objective (loss={estimator.loss!r}): only loss='epsilon_insensitive' is "
-            "judged."
-        )
-    model = LinearSVR(estimator.C, epsilon=estimator.epsilon, **_intercept(estimator))
+    model = LinearSVR(estimator.C, epsilon=estimator.epsilon, loss=estimator.loss, **_intercept(estimator))
     model.coef_, model.intercept_ = estimator.coef_, np.atleast_1d(estimator.intercept_)
     return model
 

@@ -12,26 +12,31 @@ from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed, chosen_intercept
-from softmargin.estimators.linear_work import linear_solver
+from softmargin.estimators.linear_work import linear_solver, solver_of_squares
 from softmargin.estimators.scoring import finite_scores, labels_from_scores, linear_scores
-from softmargin.estimators.settings import LinearSetting
+from softmargin.estimators.settings import LinearSetting, SquaredSetting
+from softmargin.problems.squared_targets import SquaredClasses
 from softmargin.solvers.base import Solver
 
 
 class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification, exact and with a certificate.
 
-    Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.x_i + b))``. More than two classes are trained one against
-    the rest, in parallel over one copy of X.
+    Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.x_i + b))``, or with the square of that maximum. More than
+    two classes are trained one against the rest, in parallel over one copy of X.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the sum of hinge losses; larger means less regularisation.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The loss of a row: the hinge above, as in `SVC`, or its square, which is scikit-learn's default. Where the
+        square is minimised, `solver` can only be "auto" or "coordinate".
     solver : {"auto", "ocas", "coordinate", "cpa", "pegasos", "sgd"} or solver object, default="auto"
         The algorithm; "auto" is "coordinate" (dual coordinate descent) where features are many or data are few, and
         "ocas" (cutting planes) where features are few and data many, or where coordinate descent does not get on;
-        `solver_` says which. An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
+        `solver_` says which. If the loss is squared, "auto" is always "coordinate". An object such as
+        ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
         "pegasos" and "sgd" are approximate: they end after a fixed number of steps, mostly before `tol`, and warn with
         the gap they reached.
     tol : float, default=1e-3
@@ -105,6 +110,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self,
         C: float = 1.0,
         *,
+        loss: str = "hinge",
         solver: Any = "auto",
         tol: float = 1e-3,
         fit_intercept: bool = True,
@@ -119,6 +125,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         verbose: int = 0,
     ) -> None:
         self.C = C
+        self.loss = loss
         self.solver = solver
         self.tol = tol
         self.fit_intercept = fit_intercept
@@ -157,11 +164,18 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """
         return self._fit(X, y, {"sample_weight": sample_weight})
 
+    @property
+    def _is_squared(self) -> bool:
+        return validation.one_of(self.loss, "loss", ("hinge", "squared_hinge")) == "squared_hinge"
+
     def _solver(self) -> Solver:
+        if self._is_squared:
+            return solver_of_squares(self.solver, self.loss, self.random_state)
         return linear_solver(self.solver, (PLANES, COORDINATES, SINGLE_ROWS), self.random_state)
 
     def _setting(self) -> LinearSetting:
-        return LinearSetting(validation.positive_number(self.C, "C"), chosen_intercept(self))
+        setting = SquaredSetting if self._is_squared else LinearSetting
+        return setting(validation.positive_number(self.C, "C"), chosen_intercept(self))
 
     def _posed(self, setting: LinearSetting, X: Any, y: np.ndarray, sample_weight: Any = None) -> Posed:
         classes, codes = validation.class_labels(y)
@@ -173,7 +187,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         validation.finite_scale(setting.C, targets)
         return Posed(
             setting,
-            targets,
+            [SquaredClasses(v) for v in targets] if self._is_squared else targets,
             titles=["LinearSVC"] if len(targets) == 1 else [f"LinearSVC class {label}" for label in classes],
             known={"classes_": classes},
             found=_attributes,

@@ -12,17 +12,18 @@ from softmargin.estimators import validation
 from softmargin.estimators.base import Job, Work
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed, chosen_intercept
-from softmargin.estimators.linear_work import linear_solver
+from softmargin.estimators.linear_work import linear_solver, solver_of_squares
 from softmargin.estimators.scoring import finite_scores, linear_scores
-from softmargin.estimators.settings import LinearSetting
+from softmargin.estimators.settings import LinearSetting, SquaredSetting
 from softmargin.problems.hinge_targets import Tube
+from softmargin.problems.squared_targets import SquaredTube
 from softmargin.solvers.base import Solver
 
 
 class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression, exact and with a certificate.
 
-    Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, |y_i - w.x_i - b| - epsilon)``.
+    Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, |y_i - w.x_i - b| - epsilon)``, or with the square of that maximum.
 
     Parameters
     ----------
@@ -30,12 +31,13 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         Weight of the sum of losses; larger means less regularisation.
     epsilon : float, default=0.0
         Deviations from y up to this cost nothing. It is in the units of y.
-    loss : {"epsilon_insensitive"}, default="epsilon_insensitive"
-        The loss above; the squared one is not offered.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        The loss above, or its square. Where the square is minimised, `solver` can only be "auto" or "coordinate".
     solver : {"auto", "ocas", "coordinate", "cpa"} or solver object, default="auto"
         The algorithm; "auto" is "coordinate" (dual coordinate descent) where features are many or data are few, and
         "ocas" (cutting planes) where features are few and data many, or where coordinate descent does not get on;
-        `solver_` says which. An object such as ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
+        `solver_` says which. If the loss is squared, "auto" is always "coordinate". An object such as
+        ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
     tol : float, default=1e-3
         Stop when the relative duality gap (primal - dual) / primal is at most this, confirmed by the judge.
     fit_intercept : bool, default=True
@@ -139,21 +141,31 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         """
         return self._fit(X, y, {"sample_weight": sample_weight})
 
+    @property
+    def _is_squared(self) -> bool:
+        plain, squared = "epsilon_insensitive", "squared_epsilon_insensitive"
+        return validation.one_of(self.loss, "loss", (plain, squared)) == squared
+
     def _solver(self) -> Solver:
+        if self._is_squared:
+            return solver_of_squares(self.solver, self.loss)
         return linear_solver(self.solver, (PLANES, COORDINATES))
 
     def _setting(self) -> LinearSetting:
-        validation.loss(self.loss)
         validation.not_negative(self.epsilon, "epsilon")
-        return LinearSetting(validation.positive_number(self.C, "C"), chosen_intercept(self))
+        setting = SquaredSetting if self._is_squared else LinearSetting
+        return setting(validation.positive_number(self.C, "C"), chosen_intercept(self))
 
     def _posed(self, setting: LinearSetting, X: Any, y: np.ndarray, sample_weight: Any = None) -> Posed:
         y = validation.regression_targets(y, float(self.epsilon))
         weights = validation.row_weights(sample_weight, y.size)
-        validation.finite_scale(setting.C, [weights, weights * np.abs(y)])
+        with np.errstate(over="ignore"):
+            sizes = weights * np.abs(y) * (np.abs(y) if self._is_squared else 1.0)
+        validation.finite_scale(setting.C, [weights, sizes])
+        target = SquaredTube if self._is_squared else Tube
         return Posed(
             setting,
-            [Tube(y, weights, float(self.epsilon))],
+            [target(y, weights, float(self.epsilon))],
             titles=["LinearSVR"],
             known={},
             found=_attributes,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
-from softmargin.core.kinds import COORDINATES
+from softmargin.core.kinds import COORDINATES, PLANES, SINGLE_ROWS
 from softmargin.core.memory import LITTLE_BYTES, free_bytes
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
@@ -28,6 +28,7 @@ from softmargin.solvers.coordinate.coordinate import CoordinateDescent, Coordina
 from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
 from softmargin.solvers.subgradient.state import SubgradientState
+from softmargin.tasks.solvers import words_for
 
 # A training state from a file says how good its best point is. If the rows say something that differs by more than this
 # share, the state belongs to other data; rounding alone stays far below.
@@ -39,12 +40,24 @@ def linear_solver(solver: Any, needs: tuple[str, ...], random_state: Any = None)
 
     "auto" is two solvers where both can solve the problem. One that draws at random without a seed is given one.
     """
-    if COORDINATES in needs and isinstance(solver, str) and solver == "auto":
+    if {COORDINATES, PLANES} <= {*needs} and isinstance(solver, str) and solver == "auto":
         return Automatic(linear_solver("coordinate", needs, random_state), OCAS())
-    found: Any = named_solver(solver, needs, auto="ocas")
+    found: Any = named_solver(solver, needs, auto="ocas" if PLANES in needs else "coordinate")
     if hasattr(found, "seed") and found.seed is None and random_state is not None:
         found = replace(found, seed=validation.seed(random_state))
     return found
+
+
+def solver_of_squares(solver: Any, loss: str, random_state: Any = None) -> Solver:
+    """The solver of squared losses, which is coordinate descent; others are refused, with the loss as the reason."""
+    others = words_for((PLANES, SINGLE_ROWS))
+    own = getattr(solver, "needs", None)
+    if solver != "auto" and (own in (PLANES, SINGLE_ROWS) or (isinstance(solver, str) and solver in others)):
+        raise SoftmarginError(
+            f"solver={solver!r} cannot minimise loss={loss!r}, which is left to coordinate descent: use "
+            "solver='auto' or solver='coordinate', or the loss that is not squared."
+        )
+    return linear_solver(solver, (COORDINATES,), random_state)
 
 
 def _aimed(solver: Any, tol: float) -> Any:

@@ -22,6 +22,7 @@ from softmargin.problems.ordinal import Ordinal
 from softmargin.problems.ordinal_certificate import OrdinalJudge
 from softmargin.problems.ranking import Known, Ranking
 from softmargin.problems.ranking_certificate import RankingJudge
+from softmargin.problems.squared import Squared
 from softmargin.solvers.cutting_plane.state import PlaneState
 
 
@@ -75,18 +76,30 @@ class LinearSetting:
             return (target,)
         return tuple(np.asarray(getattr(target, part.name)) for part in fields(target))  # type: ignore[arg-type]
 
-    def problem(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers) -> Hinge:
+    def problem(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers) -> Any:
         return Hinge(rows.on(workers), target, self.C, self.intercept, workers)
 
     def judge(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers, tol: float) -> HingeJudge:
         return HingeJudge(rows.on(workers), target, self.C, self.intercept, tol)
 
-    def resumed(self, problem: Hinge, state: Any) -> Any:
+    def resumed(self, problem: Any, state: Any) -> Any:
         return state
 
     def start_from(self, w: np.ndarray, b: float) -> WeightStart:
         """A start from weights alone."""
         return WeightStart(self.intercept.joined(w, b))
+
+
+@dataclass(frozen=True)
+class SquaredSetting(LinearSetting):
+    """A problem with squared losses; its targets are those of `problems.squared_targets`."""
+
+    @property
+    def key(self) -> str:
+        return f"squared {self.intercept.key}"
+
+    def problem(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers) -> Any:
+        return Squared(rows.on(workers), target, self.C, self.intercept, workers)
 
 
 @dataclass(frozen=True)

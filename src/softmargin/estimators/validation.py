@@ -43,15 +43,6 @@ def share(value: Any, name: str) -> float:
     return float(value)
 
 
-def loss(value: Any) -> None:
-    """The one loss of regression, under scikit-learn's name for it."""
-    if value != "epsilon_insensitive":
-        raise SoftmarginError(
-            f"loss={value!r} is unknown: the loss is 'epsilon_insensitive'. For the squared one use "
-            "sklearn.svm.LinearSVR."
-        )
-
-
 def optional_limit(value: Any, name: str, kind: type, hint: str) -> Any:
     """None, or a number above zero of the given kind."""
     if value is None:

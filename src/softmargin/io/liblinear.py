@@ -30,6 +30,15 @@ EXPORTED_AS = {
     "LinearSVC": "L2R_L1LOSS_SVC_DUAL",
     "LinearSVR": "L2R_L1LOSS_SVR_DUAL",
     "LinearOneClassSVM": "ONECLASS_SVM",
+    "squared_hinge": "L2R_L2LOSS_SVC_DUAL",
+    "squared_epsilon_insensitive": "L2R_L2LOSS_SVR_DUAL",
+}
+# These solvers minimise the squared loss. So does L1R_L2LOSS_SVC, but with a penalty that no model of ours has.
+SQUARED = {
+    "L2R_L2LOSS_SVC_DUAL": "squared_hinge",
+    "L2R_L2LOSS_SVC": "squared_hinge",
+    "L2R_L2LOSS_SVR_DUAL": "squared_epsilon_insensitive",
+    "L2R_L2LOSS_SVR": "squared_epsilon_insensitive",
 }
 CRAMMER_SINGER = "MCSVM_CS"
 CLASSIFIERS = (
@@ -42,7 +51,6 @@ CLASSIFIERS = (
     "L1R_LR",
     "L2R_LR_DUAL",
 )
-# Those with the squared loss differ in what is minimised: their models predict in the same way.
 REGRESSIONS = ("L2R_L2LOSS_SVR", "L2R_L2LOSS_SVR_DUAL", "L2R_L1LOSS_SVR_DUAL")
 IMPORTED_AS = {
     **dict.fromkeys(CLASSIFIERS, "LinearSVC"),
@@ -67,7 +75,8 @@ def write_liblinear(path: Any, record: ModelRecord) -> None:
     One-class models have rho in the place of an intercept.
     """
     coef, intercept = np.atleast_2d(record.arrays["coef_"]), record.arrays["intercept_"]
-    header = {"solver_type": EXPORTED_AS[record.kind], "nr_class": 2}
+    loss = record.params.get("loss")
+    header = {"solver_type": EXPORTED_AS[loss if loss in EXPORTED_AS else record.kind], "nr_class": 2}
     has_bias = bool(record.params.get("fit_intercept", False))
     if record.kind == "LinearSVC":
         labels = integer_labels(record.arrays["classes_"], "LIBLINEAR")
@@ -115,6 +124,8 @@ def parse(data: bytes) -> ModelRecord:
         coef = coef[0]
     elif kind == "LinearOneClassSVM":
         intercept, params = intercept - header["rho"], {}
+    if header["solver_type"] in SQUARED:
+        params["loss"] = SQUARED[header["solver_type"]]
     return ModelRecord(kind, params, {}, {"coef_": coef, "intercept_": intercept, **arrays})
 
 

@@ -23,12 +23,18 @@ if TYPE_CHECKING:
     from softmargin.problems.ranking import Ranking as Ranking
     from softmargin.problems.ranking_certificate import RankingJudge as RankingJudge
     from softmargin.problems.row_loss import RowLoss as RowLoss
+    from softmargin.problems.squared import Squared as Squared
+    from softmargin.problems.squared_targets import SquaredClasses as SquaredClasses
+    from softmargin.problems.squared_targets import SquaredTube as SquaredTube
 
 _HOMES = {
     "Hinge": ".hinge",
     "TwoClasses": ".hinge_targets",
     "Tube": ".hinge_targets",
     "OneClass": ".hinge_targets",
+    "Squared": ".squared",
+    "SquaredClasses": ".squared_targets",
+    "SquaredTube": ".squared_targets",
     "Free": ".intercepts",
     "Penalised": ".intercepts",
     "NoIntercept": ".intercepts",

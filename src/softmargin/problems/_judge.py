@@ -15,11 +15,12 @@ _SLACK = 1.0 + 2.0**-48
 
 
 @compiled
-def add_losses(rows, f, low, error, shift, z, upper, target, target_low, near):
+def add_losses(rows, f, low, error, shift, z, upper, target, target_low, is_squared, near):
     """The sum of upper_i max(0, z_i (t_i - f_i - shift)), the same with the errors added, and the sum of those slacks.
 
     Entry i of z, upper and the targets belongs to the row rows[i] of f, low and error. Rows that have a loss, or may
-    have one, are marked in `near`. Empty arrays stand for zeros (low, target_low) and for z (target).
+    have one, are marked in `near`. Empty arrays stand for zeros (low, target_low) and for z (target). If `is_squared`,
+    both sums are of the squares of the slacks.
     """
     value = bound = total = 0.0
     for i in range(rows.size):
@@ -37,10 +38,10 @@ def add_losses(rows, f, low, error, shift, z, upper, target, target_low, near):
             most = 0.0
         if not most <= 0.0:  # or it is not a number
             near[row] = True
-            bound += upper[i] * most
+            bound += upper[i] * most * most if is_squared else upper[i] * most
             total += most
         if not slack <= 0.0:
-            value += upper[i] * slack
+            value += upper[i] * slack * slack if is_squared else upper[i] * slack
     return value, bound, total
 
 

@@ -14,6 +14,8 @@ from softmargin.linalg.rounding import SLACK, TINY, above, below, gamma
 
 # Rounding may take this share of the gap, or of what `tol` allows, before values are evaluated again with more digits.
 SHARE = 0.1
+# Products from here on lose no digits by underflow.
+SMALL = 2.0**-960
 
 
 class Bound(NamedTuple):
@@ -36,7 +38,7 @@ class Side:
     """Losses upper_i max(0, z_i (t_i - f_i - shift)) of some rows, which are an index, a mask or a slice; z_i = +-1.
 
     The targets are t_i = target_i + target_low_i, numbers with twice the digits; without them t_i = z_i. Low
-    digits that are no array are zero.
+    digits that are no array are zero. If `is_squared`, the losses are upper_i max(0, ...)^2.
     """
 
     rows: Any
@@ -45,6 +47,15 @@ class Side:
     upper: np.ndarray
     target: np.ndarray | None = None
     target_low: np.ndarray | float = 0.0
+    is_squared: bool = False
+
+
+def costs(C: float, weights: np.ndarray) -> np.ndarray:
+    """C s_i, rounded to the nearest number, and rounded up where that is tiny: no loss is forgotten by underflow."""
+    upper = C * weights
+    is_tiny = (upper < SMALL) & (weights > 0.0)
+    upper[is_tiny] = np.nextafter(upper[is_tiny], inf)
+    return upper
 
 
 def certificate(primal: Bound, dual: Bound, scale: float, violation: float, lowest: float = 0.0) -> Certificate:
@@ -86,9 +97,8 @@ def losses(found: Outputs, sides: list[Side]) -> tuple[Bound, np.ndarray]:
     for side in sides:
         rows = np.arange(found.f.size)[side.rows]
         target = digits(0.0 if side.target is None else side.target)
-        part, most, slacks = _judge.add_losses(
-            rows, found.f, low, found.error, side.shift, side.z, side.upper, target, digits(side.target_low), near
-        )
+        numbers = side.shift, side.z, side.upper, target, digits(side.target_low), side.is_squared
+        part, most, slacks = _judge.add_losses(rows, found.f, low, found.error, *numbers, near)
         value += part
         bound += most + TINY * (rows.size + slacks)
     factor = 1.0 + gamma(sum(side.upper.size for side in sides) + 8)

@@ -20,6 +20,8 @@ its margin. If the charge is large beside the gap that was found or asked for, w
 of numbers (`data.precise`). Targets y - epsilon and y + epsilon are such pairs from the start, and so are no rounded
 numbers.
 
+Squared losses (`squared_targets`) are judged in the same way: what they add to the dual belongs to phi.
+
 The KKT violation is LIBSVM's m(alpha) - M(alpha) for a free intercept, and the largest projected gradient otherwise
 (C.-C. Chang, C.-J. Lin, LIBSVM, 2011, eq. (6); LIBLINEAR, 2008, eq. (12)). It is a computed number, not a bound.
 """
@@ -76,7 +78,7 @@ class HingeJudge:
         primal = rest.plus(loss)
 
         beta = target.feasible(dual_vector, self.C, intercept)
-        linear = target.linear(beta)
+        linear = target.linear(beta, self.C)
         sum_beta = fsum(beta.tolist()) if intercept.feature else 0.0
         extra = 0.5 * intercept.dual_square(sum_beta)
         length, w_beta = combination(rows, beta, lengths)
@@ -104,7 +106,12 @@ def _violation(target: HingeTarget, beta: np.ndarray, f: np.ndarray, C: float, i
         gradient += 1.0
     else:
         gradient = labels * (target.t - target.spread(f))
-    return kkt_violation(alpha, C * np.abs(target.v), labels, gradient, free_intercept=intercept.is_free)
+    upper = C * np.abs(target.v)
+    if target.is_squared:
+        # No variable has an upper limit, and one counts as zero if it is tiny beside the largest.
+        gradient -= np.divide(alpha, 2.0 * upper, out=np.zeros(alpha.size), where=upper > 0.0)
+        upper = np.full(alpha.size, 2.0 * max(float(alpha.max(initial=0.0)), float(upper.max(initial=0.0))))
+    return kkt_violation(alpha, upper, labels, gradient, free_intercept=intercept.is_free)
 
 
 def feasible(alpha: np.ndarray, signed_weights: np.ndarray, C: float, *, free_intercept: bool) -> np.ndarray:

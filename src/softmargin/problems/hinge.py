@@ -14,22 +14,19 @@ Reference: V. Franc, S. Sonnenburg, Optimized Cutting Plane Algorithm for Suppor
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 
 import numpy as np
 
-from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import COORDINATES, PLANES, SINGLE_ROWS
 from softmargin.core.result import Solution
-from softmargin.core.threads import Workers
-from softmargin.data.rows import Flat, Products, has_row_access
+from softmargin.data.rows import has_row_access
 from softmargin.problems import fixed_intercept, free_intercept
-from softmargin.problems.base import Coordinates, Hint, LineMinimum, Pattern, PlaneAlong
-from softmargin.problems.hinge_targets import HingeTarget, as_target
+from softmargin.problems.base import Hint, LineMinimum, Pattern, PlaneAlong
 from softmargin.problems.hinges import Hinges
-from softmargin.problems.intercepts import Free, Intercept
+from softmargin.problems.linear import LinearProblem
 
 
 @dataclass(frozen=True)
@@ -42,17 +39,8 @@ class ActiveHinges:
 
 
 @dataclass(frozen=True)
-class Hinge:
-    """The problem of a linear SVM: rows, and what is to be learnt from them.
-
-    An array as target stands for the signed weights v = s * y of two classes.
-    """
-
-    rows: Products
-    target: HingeTarget | np.ndarray
-    C: float
-    intercept: Intercept = field(default_factory=Free)
-    workers: Workers = field(default_factory=Workers)
+class Hinge(LinearProblem):
+    """The problem of a linear SVM with hinge losses, for every kind of linear solver."""
 
     @property
     def serves(self) -> tuple[str, ...]:
@@ -61,56 +49,14 @@ class Hinge:
             return (PLANES,)
         return (PLANES, COORDINATES, SINGLE_ROWS) if self.targets is None else (PLANES, COORDINATES)
 
-    def __post_init__(self) -> None:
-        self._target.check(self.C, self.intercept)
-
-    @cached_property
-    def _target(self) -> HingeTarget:
-        return as_target(self.target)
-
     @cached_property
     def _hinges(self) -> Hinges:
         target = self._target
         return Hinges(target.v, self.workers, 1.0 if target.t is None else 0.0, target.total)
 
     @property
-    def signed_weights(self) -> np.ndarray:
-        return self._target.v
-
-    @property
-    def targets(self) -> np.ndarray | None:
-        return self._target.t
-
-    @property
     def lowest(self) -> float:
         return self._target.lowest
-
-    @property
-    def n_rows(self) -> int:
-        return self._target.n_rows
-
-    @property
-    def n_outputs(self) -> int:
-        return self._target.v.size
-
-    @cached_property
-    def coordinates(self) -> Coordinates:
-        return self._target.coordinates(self.C)
-
-    @property
-    def n_weights(self) -> int:
-        return self.rows.n_cols + self.intercept.n_weights
-
-    @cached_property
-    def scale(self) -> float:
-        return self._target.scale(self.rows, self.C, self.intercept)
-
-    def outputs(self, w: np.ndarray) -> np.ndarray:
-        w, b = self.intercept.split(w)
-        f = self.rows.dot(w)
-        if self.intercept.feature:
-            f += b
-        return self._target.spread(f)
 
     def slope(self, c: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
         fold = self._target.fold
@@ -197,21 +143,6 @@ class Hinge:
             if -inf < least <= most < inf:
                 return 0.5 * float(least) + 0.5 * float(most)
         return free_intercept.best_intercept(f, self._hinges)[0].b
-
-    def rows_at(self, index: np.ndarray) -> tuple[Flat, np.ndarray]:
-        if not has_row_access(self.rows):
-            raise SoftmarginError(
-                f"{type(self.rows).__name__} offers products with X only: solvers that visit single rows, such as SGD "
-                "and Pegasos, need data in memory. Use OCAS or CPA."
-            )
-        flat = self.rows.flat
-        if not flat.fortran:
-            return flat, index
-        return self.rows.take(index).flat, np.arange(index.size)
-
-    def _shifted(self, f: np.ndarray) -> np.ndarray:
-        """Outputs as `Hinges` takes them: less the targets, unless these are the signs of v."""
-        return f if self.targets is None else f - self.targets
 
     def _activity(self, witnesses: Sequence[ActiveHinges], weights: np.ndarray) -> np.ndarray:
         """sum_j weights_j pi_j."""

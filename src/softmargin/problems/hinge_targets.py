@@ -33,7 +33,7 @@ from softmargin.core.stopping import NEGLIGIBLE
 from softmargin.data.rows import Products
 from softmargin.linalg.rounding import TINY, above, below, two_product, two_sum
 from softmargin.problems.base import Coordinates
-from softmargin.problems.bracket import Bound, Side
+from softmargin.problems.bracket import Bound, Side, costs
 from softmargin.problems.feasible import balanced, clipped, exact_total, filled
 from softmargin.problems.intercepts import Intercept
 
@@ -84,6 +84,11 @@ class HingeTarget(Protocol):
         """The dual vector of a solution, from the variables alpha >= 0 of the hinges."""
         ...
 
+    @property
+    def is_squared(self) -> bool:
+        """Whether the losses are the squares of the hinges: see `squared_targets`."""
+        ...
+
     def sides(self, b: float, C: float) -> list[Side]:
         """The losses of a model with the intercept b, for the judge."""
         ...
@@ -100,13 +105,24 @@ class HingeTarget(Protocol):
         """The dual as solvers see it that change one variable at a time, in rounded numbers."""
         ...
 
-    def linear(self, beta: np.ndarray) -> Bound:
+    def linear(self, beta: np.ndarray, C: float) -> Bound:
         """sum_i phi_i(beta_i), and a lower bound of it."""
         ...
 
     def alphas(self, beta: np.ndarray) -> np.ndarray:
         """The variables of the hinges, from the signed variables of the rows."""
         ...
+
+
+class _Plain:
+    """Losses that are the hinges themselves: a dual variable is at most C times the weight of its row."""
+
+    @property
+    def is_squared(self) -> bool:
+        return False
+
+    def _in_range(self, size: np.ndarray, weights: np.ndarray, C: float) -> np.ndarray:
+        return clipped(size, weights, C)
 
 
 class _OneHinge:
@@ -125,7 +141,7 @@ class _OneHinge:
         return np.abs(beta)
 
 
-class _Nonnegative:
+class _Nonnegative(_Plain):
     """Losses only: the risk is never negative, and b costs nothing."""
 
     @property
@@ -162,11 +178,11 @@ class TwoClasses(_Nonnegative, _OneHinge):
         return C * float(np.abs(self.v).sum())
 
     def sides(self, b: float, C: float) -> list[Side]:
-        return [Side(slice(None), np.sign(self.v), b, C * np.abs(self.v))]
+        return [Side(slice(None), np.sign(self.v), b, costs(C, np.abs(self.v)))]
 
     def feasible(self, dual: np.ndarray, C: float, intercept: Intercept) -> np.ndarray:
         check_length(dual, self.n_rows)
-        alpha = clipped(dual, np.abs(self.v), C)
+        alpha = self._in_range(dual, np.abs(self.v), C)
         if intercept.is_free:
             alpha = balanced(alpha, self.v > 0)
         return alpha * np.sign(self.v)
@@ -175,7 +191,7 @@ class TwoClasses(_Nonnegative, _OneHinge):
         upper = C * self.v
         return Coordinates(np.sign(self.v), np.minimum(upper, 0.0), np.maximum(upper, 0.0))
 
-    def linear(self, beta: np.ndarray) -> Bound:
+    def linear(self, beta: np.ndarray, C: float) -> Bound:
         value = fsum(np.abs(beta).tolist())
         return Bound(value, below(value))
 
@@ -224,7 +240,7 @@ class Tube(_Nonnegative):
         return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
 
     def sides(self, b: float, C: float) -> list[Side]:
-        upper, every = C * self.weights, slice(None)
+        upper, every = costs(C, self.weights), slice(None)
         low, high = two_sum(self.y, -self.epsilon), two_sum(self.y, self.epsilon)  # exact, unlike t
         one = np.ones(self.n_rows)
         return [Side(every, one, b, upper, *low), Side(every, -one, b, upper, *high)]
@@ -232,7 +248,7 @@ class Tube(_Nonnegative):
     def feasible(self, dual: np.ndarray, C: float, intercept: Intercept) -> np.ndarray:
         check_length(dual, self.n_rows)
         is_positive = dual > 0.0
-        size = clipped(np.abs(dual), self.weights, C)
+        size = self._in_range(np.abs(dual), self.weights, C)
         if intercept.is_free:
             size = balanced(size, is_positive)
         return np.where(is_positive, size, -size)
@@ -240,7 +256,7 @@ class Tube(_Nonnegative):
     def coordinates(self, C: float) -> Coordinates:
         return Coordinates(self.y, -C * self.weights, C * self.weights, self.epsilon)
 
-    def linear(self, beta: np.ndarray) -> Bound:
+    def linear(self, beta: np.ndarray, C: float) -> Bound:
         used = np.flatnonzero(beta)
         if used.size == 0:
             return Bound(0.0, 0.0)
@@ -251,7 +267,7 @@ class Tube(_Nonnegative):
 
 
 @dataclass(frozen=True)
-class OneClass(_OneHinge):
+class OneClass(_Plain, _OneHinge):
     """All rows are of one class, with weights; at most the share nu of the weight lies beyond the plane w.x + b = 0.
 
     The objective 1/2 |w|^2 + sum_i s_i max(0, -(w.x_i + b)) + b nu sum(s) is that of B. Scholkopf et al., "Estimating
@@ -322,7 +338,7 @@ class OneClass(_OneHinge):
         zeros = np.zeros(self.n_rows)
         return Coordinates(zeros, zeros, self.weights, total=self.total)
 
-    def linear(self, beta: np.ndarray) -> Bound:
+    def linear(self, beta: np.ndarray, C: float) -> Bound:
         return Bound(0.0, 0.0)
 
 

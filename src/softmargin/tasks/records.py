@@ -27,7 +27,7 @@ _STORED = "softmargin.estimators.stored"
 _OWN_FORMAT = {"softmargin": Lazy("softmargin.io.model_file:write_model")}
 _LINEAR_FORMATS = {**_OWN_FORMAT, "liblinear": Lazy("softmargin.io.liblinear:write_liblinear")}
 _KERNEL_FORMATS = {**_OWN_FORMAT, "libsvm": Lazy("softmargin.io.libsvm:write_libsvm")}
-_LINEAR = ("fit_intercept", "intercept", "intercept_scaling")
+_LINEAR = ("loss", "fit_intercept", "intercept", "intercept_scaling")
 _KERNEL = ("kernel", "gamma", "degree", "coef0", "cache_bytes", "working_set", "shrinking", "stopping")
 
 

@@ -55,6 +55,8 @@ TAIL_GROWTH = 1.5
 SOON, LATE = 1.1, 2.0
 # s2 of the augmented Lagrangian, as a share of the mean squared length of the centred rows.
 PENALTY_SHARE = 0.1
+# The same for squared losses where C is small, as a share of 1 / sum_i (1 / ridge_i).
+RIDGE_SHARE = 5.0
 # What the estimated gap may be wrong by before it is corrected: the limits of the correction.
 LEAST_CORRECTION, MOST_CORRECTION = 0.02, 50.0
 # The solve has stalled if neither value changed by more than LEAST_PROGRESS of its size in so many looks in a row.
@@ -279,9 +281,13 @@ def _known(problem: CoordinateProblem) -> Known:
         curvature = np.maximum(curvature - 2.0 * shift + square, 0.0)
         # With all variables at one end b moves by about the size of the targets in an epoch. This matters where C is so
         # small that they are; a step of one variable is not shortened by it, because its range is shorter still.
-        width = (given.hi - given.lo)[present]
-        size = float(np.abs(given.target).max()) or 1.0
-        penalty = max(PENALTY_SHARE * float(curvature[present].mean()), size / float(width.sum()))
+        # Variables without ends move by 1 / ridge if the targets do by 1, and b has to follow all of them.
+        if given.ridge.size:
+            reply = RIDGE_SHARE / float((1.0 / given.ridge[present]).sum())
+        else:
+            size = float(np.abs(given.target).max()) or 1.0
+            reply = size / float((given.hi - given.lo)[present].sum())
+        penalty = max(PENALTY_SHARE * float(curvature[present].mean()), reply)
         spread = square + penalty
         curvature += penalty
     if given.ridge.size:
