@@ -16,6 +16,7 @@ from softmargin.data.convert import as_products
 from softmargin.data.rows import Products
 from softmargin.estimators.base import fitting, progress_lines
 from softmargin.estimators.linear_svc import LinearSVC
+from softmargin.estimators.linear_work import aimed
 from softmargin.estimators.search import Cell, Cells, SearchCV, Task
 from softmargin.solvers.base import run
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver
@@ -130,6 +131,7 @@ class LinearSVCCV(SearchCV):
 
     def _cells(self, task: Task, plain: LinearSVC) -> tuple[Cells, Sequence[Any]]:
         solver, stop, n_threads = plain._limits()
+        solver = aimed(solver, stop.tol)
         settings = [plain.set_params(C=float(C))._setting() for C in task.Cs]
         targets = [
             plain._posed(settings[-1], task.X, task.classes[task.codes], sample_weight=fold.weights).targets
