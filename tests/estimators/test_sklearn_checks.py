@@ -171,7 +171,7 @@ def expected_failures(estimator):
         return {"check_classifiers_train": "expects a column a class; scikit-learn's SVC with this shape fails too"}
     if params.get("kernel") == "precomputed" and isinstance(estimator, OneClassSVM):
         return dict.fromkeys(("check_outliers_train", "check_outliers_fit_predict"), "gives rows for a kernel matrix")
-    if repr(estimator) in ("LinearOneClassSVM()", "LinearSVC()", "LinearSVR()"):
+    if repr(estimator) in ("LinearOneClassSVM()", "LinearSVC()", "LinearSVCCV()", "LinearSVR()"):
         reason = "two fits agree to the tolerance, which is 1e-3; with tol=1e-8 they agree as well as the check expects"
         checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
         return dict.fromkeys(checks, reason)
