@@ -15,7 +15,7 @@ demo: $(VENV)/.demo
 
 # The pictures of README and docs, drawn anew by the examples.
 pictures: $(VENV)/.demo
-	for example in demo regression novelty; do $(BIN)/python examples/$$example.py docs/pictures || exit 1; done
+	for example in demo regression novelty choose_C; do $(BIN)/python examples/$$example.py docs/pictures || exit 1; done
 
 test: $(VENV)/.dev
 	rm -rf $(TEST_CACHE)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from softmargin.core.exports import on_demand
-from softmargin.tasks.records import TASKS
+from softmargin.tasks.records import SEARCHES, TASKS
 from softmargin.tasks.solvers import SOLVERS
 
 __version__ = "0.1.0.dev0"
@@ -24,12 +24,14 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.estimators.certify import certify as certify
     from softmargin.estimators.linear_one_class_svm import LinearOneClassSVM as LinearOneClassSVM
     from softmargin.estimators.linear_svc import LinearSVC as LinearSVC
+    from softmargin.estimators.linear_svc_cv import LinearSVCCV as LinearSVCCV
     from softmargin.estimators.linear_svr import LinearSVR as LinearSVR
     from softmargin.estimators.one_class_svm import OneClassSVM as OneClassSVM
     from softmargin.estimators.ordinal_svc import OrdinalSVC as OrdinalSVC
     from softmargin.estimators.persistence import load as load
     from softmargin.estimators.rank_svm import RankSVM as RankSVM
     from softmargin.estimators.svc import SVC as SVC
+    from softmargin.estimators.svc_cv import SVCCV as SVCCV
     from softmargin.estimators.svr import SVR as SVR
     from softmargin.estimators.warnings import ConvergenceWarning as ConvergenceWarning
     from softmargin.io.svmlight import load_svmlight as load_svmlight
@@ -37,6 +39,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.report.margins import MarginDisplay as MarginDisplay
     from softmargin.report.novelty import NoveltyDisplay as NoveltyDisplay
     from softmargin.report.ranking import RankingDisplay as RankingDisplay
+    from softmargin.report.regularization import RegularizationPathDisplay as RegularizationPathDisplay
     from softmargin.report.residuals import ResidualDisplay as ResidualDisplay
     from softmargin.solvers.active_set.active_set import ActiveSet as ActiveSet
     from softmargin.solvers.coordinate.coordinate import CoordinateDescent as CoordinateDescent
@@ -52,6 +55,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
 # Each public name and the module it is loaded from at its first use: `import softmargin` itself stays light.
 _HOME = {
     **{entry.name: entry.home.module for entry in (*TASKS, *SOLVERS)},
+    **{home.name: home.module for home in SEARCHES},
     "certify": "softmargin.estimators.certify",
     "c_path": "softmargin.estimators.c_path",
     "load": "softmargin.estimators.persistence",
@@ -62,6 +66,7 @@ _HOME = {
     "RankingDisplay": "softmargin.report.ranking",
     "ResidualDisplay": "softmargin.report.residuals",
     "NoveltyDisplay": "softmargin.report.novelty",
+    "RegularizationPathDisplay": "softmargin.report.regularization",
     "Certificate": "softmargin.core.result",
     "Status": "softmargin.core.status",
     "SoftmarginError": "softmargin.core.errors",
@@ -72,6 +77,7 @@ _HOME = {
 
 __all__ = [
     *(task.name for task in TASKS),
+    *(home.name for home in SEARCHES),
     "certify",
     "c_path",
     "load",
@@ -83,6 +89,7 @@ __all__ = [
     "RankingDisplay",
     "ResidualDisplay",
     "NoveltyDisplay",
+    "RegularizationPathDisplay",
     "Certificate",
     "Status",
     "SoftmarginError",

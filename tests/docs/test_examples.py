@@ -11,6 +11,7 @@ EXAMPLES = {
     "demo": ("convergence.png", "test accuracy"),
     "regression": ("residuals.png", "SVR: R2 0.9"),
     "novelty": ("novelty.png", "malignant tumours found novel   9"),
+    "choose_C": ("choose_C.png", "165 fits"),
 }
 
 

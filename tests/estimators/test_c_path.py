@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from softmargin import SVC, SVR, LinearSVC, RankSVM, SoftmarginError, c_path
+from softmargin import SVC, SVR, LinearSVC, LinearSVR, RankSVM, SoftmarginError, c_path
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,11 @@ def binary():
         SVR(solver="active_set"),
         SVR(solver="smo", tol=1e-6),
         LinearSVC(tol=1e-6),
+        LinearSVC(solver="ocas", tol=1e-6),
+        LinearSVC(solver="cpa", tol=1e-6),
+        LinearSVC(solver="coordinate", tol=1e-6),
+        LinearSVC(solver="coordinate", tol=1e-6, fit_intercept=False),
+        LinearSVR(solver="ocas", tol=1e-6),
         RankSVM(tol=1e-6),
     ],
     ids=lambda e: f"{type(e).__name__} {e.solver}",
@@ -78,6 +83,32 @@ def test_a_start_at_a_neighbouring_C_saves_pivots():
     fresh = [clone(model).set_params(C=C).fit(X, y).counts_ for C in Cs]
     fresh = [counts["iterations"] + counts["pair_steps"] for counts in fresh]
     assert sum(path[1:]) < 0.5 * sum(fresh[1:])
+
+
+@pytest.mark.parametrize(
+    ("make", "solver"),
+    [
+        (LinearSVC, "ocas"),
+        (LinearSVC, "cpa"),
+        (LinearSVC, "coordinate"),
+        (LinearSVR, "ocas"),
+        (LinearSVR, "coordinate"),
+    ],
+)
+def test_a_linear_start_at_a_neighbouring_C_saves_passes(make, solver):
+    X, y = make_classification(2000, 30, flip_y=0.1, random_state=0)
+    model = make(solver=solver, tol=1e-4)
+    Cs = np.logspace(-2, 0, 9)
+
+    def passes(fitted):
+        return fitted.trace_["passes"][-1] - fitted.trace_["passes"][0]
+
+    path = c_path(model, X, y, Cs)
+    fresh = [clone(model).set_params(C=C).fit(X, y) for C in Cs]
+    for found, other in zip(path, fresh, strict=True):
+        assert found.certificate_.relative_gap <= model.tol
+        assert found.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2 * model.tol)
+    assert sum(map(passes, path[1:])) < 0.6 * sum(map(passes, fresh[1:]))
 
 
 class TestErrors:

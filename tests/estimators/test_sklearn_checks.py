@@ -14,11 +14,13 @@ from softmargin import (
     SGD,
     SMO,
     SVC,
+    SVCCV,
     SVR,
     ActiveSet,
     BlockSMO,
     LinearOneClassSVM,
     LinearSVC,
+    LinearSVCCV,
     LinearSVR,
     OneClassSVM,
     OrdinalSVC,
@@ -140,6 +142,16 @@ ONE_CLASS = [
     OneClassSVM(0.9, working_set="gain_all_cached", tol=1e-8),
     OneClassSVM(0.1, working_set="decomposition"),
 ]
+SEARCHES = [
+    LinearSVCCV(),
+    LinearSVCCV([0.1, 10.0], cv=3, tol=1e-8),
+    LinearSVCCV([1.0, 0.1], cv=3, tol=1e-8, n_jobs=2, solver="ocas", scoring="balanced_accuracy"),
+    LinearSVCCV([0.1, 10.0], cv=3, tol=1e-8, solver="coordinate", class_weight="balanced"),
+    SVCCV([1.0, 10.0], gammas=["scale"]),
+    SVCCV([0.1, 10.0], gammas=2, cv=3, tol=1e-8),
+    SVCCV([0.1, 10.0], gammas=[0.1], cv=3, tol=1e-8, n_jobs=2, solver="active_set"),
+    SVCCV([0.1, 1.0], cv=3, kernel="precomputed"),
+]
 
 # What a one-class estimator may fail a check with, and why that is no fault. The checks compare decision values before
 # labels. Those of rows on the boundary are zero up to rounding, and their signs are what `predict` returns.
@@ -161,7 +173,7 @@ def expected_failures(estimator):
         return {"check_classifiers_train": "expects a column a class; scikit-learn's SVC with this shape fails too"}
     if params.get("kernel") == "precomputed" and isinstance(estimator, OneClassSVM):
         return dict.fromkeys(("check_outliers_train", "check_outliers_fit_predict"), "gives rows for a kernel matrix")
-    if repr(estimator) in ("LinearOneClassSVM()", "LinearSVC()", "LinearSVR()"):
+    if repr(estimator) in ("LinearOneClassSVM()", "LinearSVC()", "LinearSVCCV()", "LinearSVR()"):
         reason = "two fits agree to the tolerance, which is 1e-3; with tol=1e-8 they agree as well as the check expects"
         checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
         return dict.fromkeys(checks, reason)
@@ -181,13 +193,14 @@ def expected_failures(estimator):
     return {}
 
 
-# Some checks give any numbers as a kernel matrix, limits or budgets end some fits early, and rows around the origin
-# have no linear one-class model.
+# Some checks give any numbers as a kernel matrix, limits or budgets end some fits early, rows around the origin have no
+# linear one-class model, and classes may have fewer rows than a search has folds.
 @pytest.mark.filterwarnings("ignore:the kernel .* is indefinite:UserWarning")
 @pytest.mark.filterwarnings("ignore:the optimum is w = 0:UserWarning")
 @pytest.mark.filterwarnings("ignore::softmargin.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The least populated class in y has only:UserWarning")
 @parametrize_with_checks(
-    [*LINEAR, *KERNEL, *ORDERED, *REGRESSION, *ONE_CLASS], expected_failed_checks=expected_failures
+    [*LINEAR, *KERNEL, *ORDERED, *REGRESSION, *ONE_CLASS, *SEARCHES], expected_failed_checks=expected_failures
 )
 def test_estimator_check(estimator, check):
     try:

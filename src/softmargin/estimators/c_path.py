@@ -14,7 +14,10 @@ def c_path(estimator: Any, X: Any, y: Any, Cs: Iterable[float], **fit_params: An
     """Fit copies of an estimator for each C, every one of them certified.
 
     From the second on a fit begins where the one before has ended, which takes a fraction of its steps if the values
-    are close to each other. Solvers whose dual variables are bounded by C gain most where the list rises.
+    are close to each other: coordinate descent and kernel solvers keep their dual variables, scaled to the new range,
+    and "ocas" and "cpa" their cutting planes. Solvers whose dual variables are bounded by C gain most where the list
+    rises. To choose among the models by held-out rows see `LinearSVCCV` and `SVCCV`; to draw them,
+    `RegularizationPathDisplay.from_path`.
 
     Parameters
     ----------

@@ -122,6 +122,12 @@ class KernelSetting:
 
         return put_together
 
+    def used(self, rows: Rows, workers: Workers) -> Rows:
+        """The rows that kernel values are computed from: without empty columns, and sparse if that is faster."""
+        if self.kernel is None or isinstance(self.kernel, Custom):
+            return rows
+        return Occupied.of(thinned(rows, workers)).rows
+
     def fits_single(self, rows: Rows) -> bool:
         """Whether kernel values stay in the range of float32."""
         if self.kernel is None or isinstance(self.kernel, Custom):
@@ -233,7 +239,8 @@ class KernelWork:
     """A kernel problem for each of `targets`, one after the other, because they share a cache. See `base.Work`.
 
     `choose` gives the solver for a kernel matrix. Where float32 rows are too coarse for the tolerance, the solve goes
-    on with float64 from where it stands.
+    on with float64 from where it stands. `stores`, from a type to kernel rows of that type, is for those who solve
+    many problems over the same kernel values; without it every solve has its own.
     """
 
     choose: Callable[[RowStore], Solver]
@@ -244,6 +251,7 @@ class KernelWork:
     workers: Workers
     is_convex: bool = True
     notes: Sequence[str] = ()
+    stores: Callable[[Any], Stores] | None = None
     state_type: ClassVar[type] = DualState
 
     @property
@@ -277,10 +285,10 @@ class KernelWork:
         setting, rows, stop, workers = self.setting, self.rows, self.stop, self.workers
         cancel = cancel or Cancel()
         clock = Clock()
-        if setting.kernel is not None and not isinstance(setting.kernel, Custom):
-            rows = Occupied.of(thinned(rows, workers)).rows
+        if self.stores is None:
+            rows = setting.used(rows, workers)
         dtypes = setting.dtypes(rows, self.targets, stop.tol)
-        stores = cache(lambda dtype: setting.stores(rows, self.targets, dtype, workers))
+        stores = self.stores or cache(lambda dtype: setting.stores(rows, self.targets, dtype, workers))
         results = []
         for k, target in enumerate(self.targets):
             if (answer := target.answer()) is not None:
@@ -332,7 +340,7 @@ def _at_bounds_of(C: float, start: Any, target: KernelTarget) -> Any:
     if start is None:
         return None
     upper = target.weights
-    shares = np.abs(start.beta) / upper
+    shares = np.divide(np.abs(start.beta), upper, out=np.zeros(upper.size), where=upper > 0.0)
     largest = float(shares.max(initial=0.0))
     bounded = shares >= (1.0 - _SAME_BOUND) * largest
     if largest == 0.0 or abs(largest - C) <= _SAME_BOUND * C or np.count_nonzero(bounded) < 2:

@@ -60,13 +60,13 @@ def solver_of_squares(solver: Any, loss: str, random_state: Any = None) -> Solve
     return linear_solver(solver, (COORDINATES,), random_state)
 
 
-def _aimed(solver: Any, tol: float) -> Any:
+def aimed(solver: Any, tol: float) -> Any:
     """The same solver, which knows the tolerance if it asks for it: coordinate descent, to look at the gap in time."""
     match solver:
         case CoordinateDescent():
             return replace(solver, tol=tol)
         case Automatic():
-            return replace(solver, coordinates=_aimed(solver.coordinates, tol))
+            return replace(solver, coordinates=aimed(solver.coordinates, tol))
     return solver
 
 
@@ -113,7 +113,7 @@ class LinearWork:
 
 def _solved(work: LinearWork, starts: Sequence[Any] | None, cancel: Cancel, observers: Observers) -> list[Result]:
     setting, targets, stop, n_threads = work.setting, work.targets, work.stop, work.n_threads
-    solver = _aimed(work.solver, stop.tol)
+    solver = aimed(work.solver, stop.tol)
     n_tasks = len(targets)
     n_outer = min(n_threads, n_tasks)
     clock = Clock()

@@ -267,6 +267,10 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         )
         return job, X, y
 
+    def _row_weights(self, classes: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Sample weights times class weights."""
+        return weights * validation.class_weights(self.class_weight, classes, codes, weights)[codes]
+
     def _targets_of(self, codes: np.ndarray, weights: np.ndarray) -> list[Pair]:
         """The pairs of rows that come later, with the class weights of the first fit."""
         return pairs_of(codes, self.classes_.size, weights * self.class_weight_[codes])

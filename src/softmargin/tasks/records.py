@@ -217,4 +217,9 @@ def task_for(word: str, *, has_kernel: bool) -> Task | None:
 
 
 # For skops.io.load(..., trusted=...) and MLflow's skops_trusted_types: every type of ours that a fitted model may hold.
-SKOPS_TRUSTED_TYPES = sorted(entry.home.dotted for entry in (*TASKS, *SOLVERS))
+# The searches hold a model of a task in the end (`best_estimator_`), and so need no record of their own.
+SEARCHES = (
+    Lazy("softmargin.estimators.linear_svc_cv:LinearSVCCV"),
+    Lazy("softmargin.estimators.svc_cv:SVCCV"),
+)
+SKOPS_TRUSTED_TYPES = sorted([entry.home.dotted for entry in (*TASKS, *SOLVERS)] + [home.dotted for home in SEARCHES])

@@ -42,7 +42,7 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import COORDINATES
 from softmargin.core.result import Solution, WeightStart
-from softmargin.core.stopping import NEGLIGIBLE, Measure
+from softmargin.core.stopping import AT_BOUND, NEGLIGIBLE, Measure
 from softmargin.problems.base import CoordinateProblem
 
 # Compiled code is interrupted between slices of about this many values. A step is as long, or an epoch if that is
@@ -173,6 +173,8 @@ class CoordinateState:
         if not 0 <= sweep.n_active <= sweep.order.size or not np.array_equal(np.sort(sweep.order), present):
             return False
         share = self.C / problem.C
+        if share != 1.0:  # the bounds of the other C are only known up to rounding; a new start clips the variables
+            share *= 1.0 + AT_BOUND
         if not ((self.beta >= share * given.lo) & (self.beta <= share * given.hi)).all():
             return False
         w = problem.intercept.extended(problem.rows.t_dot(self.beta), float(self.beta.sum()))
