@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from softmargin.problems.intercepts import Free as Free
     from softmargin.problems.intercepts import NoIntercept as NoIntercept
     from softmargin.problems.intercepts import Penalised as Penalised
+    from softmargin.problems.joint import Joint as Joint
+    from softmargin.problems.joint_certificate import JointJudge as JointJudge
     from softmargin.problems.kernel_certificate import KernelJudge as KernelJudge
     from softmargin.problems.ordinal import Ordinal as Ordinal
     from softmargin.problems.ordinal_certificate import OrdinalJudge as OrdinalJudge
@@ -42,9 +44,11 @@ _HOMES = {
     "RowLoss": ".row_loss",
     "Ranking": ".ranking",
     "Ordinal": ".ordinal",
+    "Joint": ".joint",
     "HingeJudge": ".certificate",
     "KernelJudge": ".kernel_certificate",
     "RankingJudge": ".ranking_certificate",
+    "JointJudge": ".joint_certificate",
     "OrdinalJudge": ".ordinal_certificate",
     "RiskProblem": ".base",
     "RowProblem": ".base",

@@ -194,8 +194,23 @@ class Coordinates:
     ridge: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
+@dataclass(frozen=True)
+class JointCoordinates:
+    """The dual of the joint problem of several classes, with a variable beta_ik for each row and class:
+
+        max over beta of -sum_i sum_(k != y_i) beta_ik - 1/2 sum_k |sum_i beta_ik x_i|^2
+
+    with beta_ik <= limit_i for k = y_i, beta_ik <= 0 for the other classes, and sum_k beta_ik = 0. `codes` are y.
+    """
+
+    codes: np.ndarray
+    limits: np.ndarray
+    n_classes: int
+
+
 class CoordinateProblem(Protocol):
-    """A linear problem whose dual has one variable a row, for solvers that change one of them at a time."""
+    """A linear problem whose dual has one variable a row, or one for each class of a row, for solvers that change one
+    row at a time."""
 
     C: float
     workers: Workers
@@ -205,9 +220,14 @@ class CoordinateProblem(Protocol):
     @property
     def intercept(self) -> Intercept: ...
     @property
-    def coordinates(self) -> Coordinates: ...
+    def coordinates(self) -> Coordinates | JointCoordinates: ...
     @property
     def n_rows(self) -> int: ...
+    @property
+    def n_variables(self) -> int:
+        """Length of beta: the variables of a row lie side by side."""
+        ...
+
     @property
     def n_outputs(self) -> int:
         """Length of what `outputs` returns: the outputs of the rows come first."""

@@ -46,6 +46,10 @@ class LinearProblem:
         return self._target.n_rows
 
     @property
+    def n_variables(self) -> int:
+        return self._target.n_rows
+
+    @property
     def n_outputs(self) -> int:
         return self._target.v.size
 

@@ -161,27 +161,39 @@ def sweep(flat, terms, shape, v, sums, counts, most, goal):
         counts[1] += rows.size
         if counts[1] < counts[0]:
             return
-        counts[1] = 0
-        counts[2] += 1
-        counts[3] += counts[0]
-        sums[3] = sums[4]
-        k = 0
-        while k < counts[0]:  # rows to be set aside change places with the last ones
-            if v.dropped[k]:
-                counts[0] -= 1
-                last = counts[0]
-                v.order[k], v.order[last] = v.order[last], v.order[k]
-                v.dropped[k], v.dropped[last] = v.dropped[last], False
-            else:
-                k += 1
-        sums[2] += shape.penalty * sums[0]
-        if counts[2] >= counts[5]:
-            v.tail[:] = 0.0
-            counts[4], counts[5] = 0, np.int64(shape.tail_growth * counts[2]) + 1
-        v.tail[:] += v.w
-        counts[4] += 1
-        if (sums[5] <= goal and counts[3] >= counts[6]) or counts[0] == 0 or counts[3] >= counts[7]:
+        end_epoch(shape, v, sums, counts)
+        if is_last(sums, counts, goal):
             return
+
+
+@compiled
+def is_last(sums, counts, goal):
+    """Whether no other epoch follows now."""
+    return (sums[5] <= goal and counts[3] >= counts[6]) or counts[0] == 0 or counts[3] >= counts[7]
+
+
+@compiled
+def end_epoch(shape, v, sums, counts):
+    """What follows the last row of an epoch: see `sweep`."""
+    counts[1] = 0
+    counts[2] += 1
+    counts[3] += counts[0]
+    sums[3] = sums[4]
+    k = 0
+    while k < counts[0]:  # rows to be set aside change places with the last ones
+        if v.dropped[k]:
+            counts[0] -= 1
+            last = counts[0]
+            v.order[k], v.order[last] = v.order[last], v.order[k]
+            v.dropped[k], v.dropped[last] = v.dropped[last], False
+        else:
+            k += 1
+    sums[2] += shape.penalty * sums[0]
+    if counts[2] >= counts[5]:
+        v.tail[:] = 0.0
+        counts[4], counts[5] = 0, np.int64(shape.tail_growth * counts[2]) + 1
+    v.tail[:] += v.w
+    counts[4] += 1
 
 
 @compiled

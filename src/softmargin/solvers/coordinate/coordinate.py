@@ -30,6 +30,8 @@ Symbols: alpha -> beta (signed); Q_ii -> curvature; D_ii -> ridge; M, m -> thres
 Departs from the paper: signed variables; one threshold for rows at either end; which rows are active is decided anew
 from the outputs of all rows whenever these are there, and not only at the end. The stop rule is the duality gap. It is
 estimated from the losses that an epoch meets anyway, and computed when the estimate says that it may be small enough.
+
+The joint problem of several classes has as many variables a row as there are classes; `classes` has what differs.
 """
 
 import math
@@ -43,7 +45,8 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import COORDINATES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import AT_BOUND, NEGLIGIBLE, Measure
-from softmargin.problems.base import CoordinateProblem
+from softmargin.problems.base import CoordinateProblem, JointCoordinates
+from softmargin.solvers.coordinate.classes import KnownClasses, is_state_of_classes, n_padded
 
 # Compiled code is interrupted between slices of about this many values. A step is as long, or an epoch if that is
 # longer.
@@ -108,6 +111,60 @@ class Known:
     spread: float
     row_values: float
 
+    @property
+    def n_rows(self) -> int:
+        return self.terms.target.size
+
+    @property
+    def first_dual(self) -> float:
+        """The dual value of beta = 0, which is feasible unless the variables have to add up to something."""
+        return 0.0 if self.total == 0.0 else -math.inf
+
+    def clipped(self, beta: np.ndarray) -> np.ndarray:
+        """beta within its ranges."""
+        return np.clip(beta, self.terms.lo, self.terms.hi)
+
+    def weights(self, problem: CoordinateProblem, w: np.ndarray) -> np.ndarray:
+        """The weights as the problem has them."""
+        return w[: problem.n_weights]
+
+    def first_weights(self, problem: CoordinateProblem, beta: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """X'beta, what the sum of beta has too much, and X'beta times the mean row."""
+        w = np.zeros(problem.rows.n_cols + 1)
+        along_mean = 0.0
+        if beta.any():
+            w[: problem.n_weights] = problem.intercept.extended(problem.rows.t_dot(beta), float(beta.sum()))
+            along_mean = float(self.terms.shift @ beta) if self.terms.shift.size else 0.0
+        return w, float(beta.sum()) - self.total, along_mean
+
+    def sweep(self, problem: CoordinateProblem, shape: Shape, *arguments: Any) -> None:
+        """Epochs over the active rows; see `_visits.sweep`."""
+        from softmargin.solvers.coordinate import _visits
+
+        _visits.sweep(problem.rows.flat, self.terms, shape, *arguments)
+
+    def judged(
+        self, problem: CoordinateProblem, beta: np.ndarray, w: np.ndarray, excess: float
+    ) -> tuple[np.ndarray, float, int]:
+        """Feasible variables near beta, their dual value, and how many passes over the data that took."""
+        if not self.penalty:
+            return beta, _dual_value(self.terms, beta, 0.5 * float(w @ w)), 0
+        change = _without_excess(self.terms, beta, excess)
+        beta, w = beta + change, w + problem.rows.t_dot(change)
+        return beta, _dual_value(self.terms, beta, 0.5 * float(w @ w)), 1
+
+    def rooms(self, state: "CoordinateState", f: np.ndarray) -> np.ndarray:
+        """By how much each row stays where it is; see `_visits.rooms`."""
+        from softmargin.solvers.coordinate import _visits
+
+        sweep = state.sweep
+        scores = f[: self.n_rows] + (state.b - sweep.along_mean + sweep.excess * self.spread)
+        if self.terms.shift.size:
+            scores -= sweep.excess * self.terms.shift
+        room = np.empty(self.n_rows)
+        _visits.rooms(self.terms, state.beta, scores, room)
+        return room
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -158,7 +215,7 @@ class CoordinateState:
     visits: int = 0
     passes: int = 0
     idle: int = 0
-    known: Known | None = field(default=None, repr=False, compare=False)
+    known: Known | KnownClasses | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"known": None}
@@ -169,6 +226,8 @@ class CoordinateState:
         This costs a product with the transpose of X.
         """
         given, sweep = problem.coordinates, self.sweep
+        if isinstance(given, JointCoordinates):
+            return is_state_of_classes(problem, given, self, _STATE_SLACK)
         present = np.flatnonzero(given.hi > given.lo)
         if not 0 <= sweep.n_active <= sweep.order.size or not np.array_equal(np.sort(sweep.order), present):
             return False
@@ -217,16 +276,16 @@ class CoordinateDescent:
             return replace(start, known=known, idle=0)
         f = np.zeros(problem.n_outputs)
         state = CoordinateState(
-            beta=np.zeros(problem.n_rows),
+            beta=np.zeros(problem.n_variables),
             b=0.0,
             best=np.zeros(problem.n_weights),
             best_f=f,
-            bound=np.zeros(problem.n_rows),
+            bound=np.zeros(problem.n_variables),
             primal=problem.C * problem.risk(f),
-            dual=_first_dual(known),
+            dual=known.first_dual,
             C=problem.C,
             seed=_first_seed(self.seed),
-            sweep=_first_sweep(problem, known, np.zeros(problem.n_rows)),
+            sweep=_first_sweep(problem, known, np.zeros(problem.n_variables)),
             known=known,
         )
         if isinstance(start, WeightStart):
@@ -250,9 +309,10 @@ class CoordinateDescent:
         return Measure(state.primal, state.dual, problem.scale, violation, settled=state.is_measured)
 
     def counts(self, state: CoordinateState) -> dict[str, int]:
+        n_rows = state.beta.size if state.known is None else state.known.n_rows
         return {
             "iterations": state.iterations,
-            "passes": state.passes + state.visits // max(1, state.beta.size),
+            "passes": state.passes + state.visits // max(1, n_rows),
             "epochs": state.epochs,
             "visits": state.visits,
         }
@@ -264,14 +324,22 @@ class CoordinateDescent:
         return state.idle >= STALL_LOOKS or not np.isfinite(state.beta).all()
 
 
+def n_held_weights(problem: CoordinateProblem) -> int:
+    """The length of `Sweep.w`: a weight for each column and for the constant feature, in each of joint classes."""
+    given = problem.coordinates
+    return (problem.rows.n_cols + 1) * (n_padded(given.n_classes) if isinstance(given, JointCoordinates) else 1)
+
+
 def _first_seed(seed: int | None) -> int:
     """A generator that begins anywhere but at zero, and at another place for every seed."""
     return (_FIRST_SEED * (2 * int(seed or 0) + 1)) % 2**64
 
 
-def _known(problem: CoordinateProblem) -> Known:
+def _known(problem: CoordinateProblem) -> Known | KnownClasses:
     """Targets and ranges of the variables, curvatures, and what centres the rows. One pass, three if b is free."""
     given, rows = problem.coordinates, problem.rows
+    if isinstance(given, JointCoordinates):
+        return KnownClasses.of(problem, given)
     present = np.flatnonzero(given.hi > given.lo)
     curvature = rows.sq_norms() + problem.intercept.feature**2
     shift, penalty, spread = np.empty(0), 0.0, 0.0
@@ -300,23 +368,16 @@ def _known(problem: CoordinateProblem) -> Known:
     return Known(terms, given.total, present, penalty, spread, row_values)
 
 
-def _first_dual(known: Known) -> float:
-    """The dual value of beta = 0, which is feasible unless the variables have to add up to something."""
-    return 0.0 if known.total == 0.0 else -math.inf
-
-
-def _first_sweep(problem: CoordinateProblem, known: Known, beta: np.ndarray, epochs: int = 0, visits: int = 0) -> Sweep:
+def _first_sweep(
+    problem: CoordinateProblem, known: Known | KnownClasses, beta: np.ndarray, epochs: int = 0, visits: int = 0
+) -> Sweep:
     """All rows are active, and the mean of the points begins."""
-    w = np.zeros(problem.rows.n_cols + 1)
-    along_mean = 0.0
-    if beta.any():
-        w[: problem.n_weights] = problem.intercept.extended(problem.rows.t_dot(beta), float(beta.sum()))
-        along_mean = float(known.terms.shift @ beta) if known.terms.shift.size else 0.0
+    w, excess, along_mean = known.first_weights(problem, beta)
     return Sweep(
         w=w,
         order=known.present,
         n_active=known.present.size,
-        excess=float(beta.sum()) - known.total,
+        excess=excess,
         along_mean=along_mean,
         tail=np.zeros(w.size),
         tail_end=epochs + 4,
@@ -328,13 +389,13 @@ def _first_sweep(problem: CoordinateProblem, known: Known, beta: np.ndarray, epo
 def _restarted(problem: CoordinateProblem, start: CoordinateState) -> CoordinateState:
     """A state at another C: its variables in the same shares of their ranges, and its best point."""
     known = _known(problem)
-    beta = np.clip(start.beta * (problem.C / start.C), known.terms.lo, known.terms.hi)
+    beta = known.clipped(start.beta * (problem.C / start.C))
     state = replace(
         start,
         beta=beta,
         bound=np.zeros(beta.size),
         primal=0.5 * float(start.best @ start.best) + problem.C * problem.risk(start.best_f),
-        dual=_first_dual(known),
+        dual=known.first_dual,
         C=problem.C,
         sweep=_first_sweep(problem, known, beta, start.epochs, start.visits),
         idle=0,
@@ -345,8 +406,6 @@ def _restarted(problem: CoordinateProblem, start: CoordinateState) -> Coordinate
 
 def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> tuple[CoordinateState, float]:
     """Enough epochs to make a step, or until the gap seems to be as small as `goal`; and the estimate of the gap."""
-    from softmargin.solvers.coordinate import _visits
-
     known, sweep = state.known, state.sweep
     assert known is not None
     vectors = Vectors(
@@ -368,7 +427,7 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
     is_in_epoch = sweep.n_active > 0
     while is_in_epoch:
         problem.workers.check()
-        _visits.sweep(problem.rows.flat, known.terms, shape, vectors, sums, counts, most, goal)
+        known.sweep(problem, shape, vectors, sums, counts, most, goal)
         is_in_epoch = counts[1] > 0
     n_active, _, epochs, visits, n_tail, tail_end, _, _ = counts.tolist()
     excess, along_mean, b, threshold, _, gap = sums.tolist()
@@ -398,19 +457,16 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
 
 def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: float) -> CoordinateState:
     """The values of the point and of the variables, and those rows active that may move, from one look at all rows."""
-    from softmargin.solvers.coordinate import _visits
-
-    known, sweep, size = state.known, state.sweep, problem.n_weights
+    known, sweep = state.known, state.sweep
     assert known is not None
-    terms = known.terms
-    w = sweep.w[:size]
+    w = known.weights(problem, sweep.w)
     f = problem.outputs(w)
     best, best_f, primal, passes = state.best, state.best_f, state.primal, state.passes + 1
     value = 0.5 * float(w @ w) + problem.C * problem.risk(f)
     if value < primal:
         best, best_f, primal = w, f, value
     if sweep.n_tail > 1:
-        line = sweep.tail[:size] / sweep.n_tail - w
+        line = known.weights(problem, sweep.tail) / sweep.n_tail - w
         df = problem.outputs(line)
         passes += 1
         k = problem.minimise_along(f, df, float(line @ line), float(w @ line)).k
@@ -420,21 +476,12 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
             best, best_f, primal = point, outputs, value
 
     bound, dual = state.bound, state.dual
-    beta, w_beta = state.beta, w
-    if known.penalty:
-        change = _without_excess(terms, beta, sweep.excess)
-        beta, w_beta = beta + change, w + problem.rows.t_dot(change)
-        passes += 1
-    value = _dual_value(terms, beta, 0.5 * float(w_beta @ w_beta))
+    beta, value, more = known.judged(problem, state.beta, w, sweep.excess)
+    passes += more
     if value > dual:
         bound, dual = beta, value
 
-    scores = f[: state.beta.size] + (state.b - sweep.along_mean + sweep.excess * known.spread)
-    if terms.shift.size:
-        scores -= sweep.excess * terms.shift
-    room = np.empty(state.beta.size)
-    _visits.rooms(terms, state.beta, scores, room)
-    is_active = room[known.present] <= (sweep.threshold if sweep.threshold >= 0.0 else math.inf)
+    is_active = known.rooms(state, f)[known.present] <= (sweep.threshold if sweep.threshold >= 0.0 else math.inf)
     active, aside = known.present[is_active], known.present[~is_active]
     if active.size == 0:
         active, aside = known.present, aside[:0]
