@@ -43,6 +43,24 @@ def test_from_a_file_to_a_model_and_back(run, cancer, tmp_path):
     assert judged["relative_gap"] <= 1e-4
 
 
+def test_several_classes_as_one_problem(run, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    data, model, text = tmp_path / "iris.svm", tmp_path / "iris.model", tmp_path / "iris.txt"
+    lines = (f"{label} {' '.join(f'{j}:{v}' for j, v in enumerate(x, 1))}" for x, label in zip(X, y, strict=True))
+    data.write_text("\n".join(lines) + "\n")
+    options = "--multi-class", "crammer_singer", "--penalised-intercept", "--json"
+    trained = json.loads(run("train", data, model, *options).stdout)
+    assert trained["status"] == "OPTIMAL"
+    judged = json.loads(run("certify", model, data, "--json").stdout)
+    assert judged["primal"] == pytest.approx(trained["primal"], rel=1e-12)
+    predicted = run("predict", model, data).stdout
+    softmargin.load(model).save(text, format="liblinear")
+    assert text.read_text().startswith("solver_type MCSVM_CS\n")
+    assert run("predict", text, data).stdout == predicted
+    refused = run("train", data, model, "--multi-class", "crammer_singer", code=1)
+    assert "set --penalised-intercept, or --no-intercept" in refused.stderr
+
+
 def test_info_tells_what_is_in_the_file(run, cancer, tmp_path):
     model = tmp_path / "m"
     run("train", cancer, model, "--class-weight", "balanced", "--quiet")

@@ -15,9 +15,10 @@ from sklearn.datasets import load_iris
 import softmargin
 X, y = load_iris(return_X_y=True)
 warnings.simplefilter("ignore")
+joint = softmargin.LinearSVC(multi_class="crammer_singer", intercept="penalised")
 with event.install_recorder("numba:compile") as recorder:
     for Z in (X, X.astype(np.float32), csr_matrix(X), csr_matrix(X.astype(np.float32))):
-        for model in (softmargin.LinearSVC(), softmargin.SVC(), softmargin.OrdinalSVC(), softmargin.RankSVM()):
+        for model in (softmargin.LinearSVC(), joint, softmargin.SVC(), softmargin.OrdinalSVC(), softmargin.RankSVM()):
             model.fit(Z, y).predict(Z)
 print([str(found.data["dispatcher"]) for _, found in recorder.buffer if found.is_start])
 """

@@ -37,6 +37,11 @@ for Z in (X, np.asfortranarray(X), sp.csr_array(X)):
             model = LinearSVC(solver=solver, tol=1e-4, **kwargs).fit(Z, y)
             assert model.certificate_.relative_gap <= 1e-4
             assert certify(model, Z, y).relative_gap <= 1e-4
+three = np.arange(len(X)) % 3
+for Z in (X, sp.csr_array(X)):
+    for solver in ("ocas", "coordinate"):
+        model = LinearSVC(multi_class="crammer_singer", fit_intercept=False, solver=solver, tol=1e-2).fit(Z, three)
+        assert certify(model, Z, three).relative_gap <= 1e-2
 wide = rng.standard_normal((8, 30))
 assert LinearSVC().fit(wide, y[:8]).certificate_.relative_gap <= 1e-3
 """

@@ -464,6 +464,7 @@ class TestCopies:
             "fit_intercept": False,
             "intercept": "free",
             "intercept_scaling": 1.0,
+            "multi_class": "ovr",
             "class_weight": "balanced",
             "max_iter": 7,
             "max_seconds": 3.0,

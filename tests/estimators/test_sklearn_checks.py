@@ -49,6 +49,7 @@ LINEAR = [
     LinearSVC(tol=1e-8, solver="ocas"),
     LinearSVC(tol=1e-12, loss="squared_hinge"),
     LinearSVC(tol=1e-8, class_weight="balanced", solver=OCAS(mixing=0.5, stopping="epsilon")),
+    LinearSVC(tol=1e-8, intercept="penalised", multi_class="crammer_singer", solver="ocas"),
     LinearSVC(solver=Pegasos(seed=0), max_iter=5),
     LinearSVC(solver=SGD(seed=0, average=True)),
 ]

@@ -1,18 +1,20 @@
-"""A table of how generated problems end: `PYTHONPATH=tests python -m exact [first] last`."""
+"""A table of how generated problems end: `PYTHONPATH=tests python -m exact [joint] [first] last`."""
 
 import sys
 from collections import Counter, defaultdict
 
-from exact.problems import make
+from exact.problems import make, make_joint
 from exact.verdict import judge
 
 
 def main() -> None:
-    first, last = ([0, *map(int, sys.argv[1:])])[-2:]
+    words = sys.argv[1:]
+    maker = make_joint if words[:1] == ["joint"] else make
+    first, last = ([0, *map(int, words[maker is make_joint :])])[-2:]
     endings: dict[str, Counter] = defaultdict(Counter)
     n_wrong = 0
     for number in range(first, last):
-        verdict = judge(make(number))
+        verdict = judge(maker(number))
         if verdict.faults:
             n_wrong += 1
             print(verdict, flush=True)

@@ -9,8 +9,9 @@ certificate of the model. All tasks have losses c_l max(0, m_l - margin_l):
 
 with free variables t: the intercept, or the thresholds. The losses of a linear task may be squared. m_l is 1 unless the
 task is a regression, which has two losses a row, m = y - epsilon for z = 1 and m = -y - epsilon for z = -1, or
-one-class, where m = 0. The total is zero unless it is one-class, nu sum(s). Values of kernels with exp are known up to
-2^-399 each, and everything that follows from them is a bracket that takes this into account; all the rest is exact.
+one-class, where m = 0. The total is zero unless it is one-class, nu sum(s). The joint problem of several classes has
+losses c_i max over k of (1[k != y_i] + w_k.x_i - w_(y_i).x_i). Values of kernels with exp are known up to 2^-399 each,
+and everything that follows from them is a bracket that takes this into account; all the rest is exact.
 """
 
 from collections.abc import Iterator, Sequence
@@ -98,6 +99,43 @@ class LinearTask:
 
 
 @dataclass(frozen=True)
+class JointTask:
+    """The joint problem of `n_classes` classes over rows x_i of the classes `codes`."""
+
+    X: Sequence[Sequence[Fraction]]
+    codes: Sequence[int]
+    costs: Sequence[Fraction]
+    n_classes: int
+
+    def primal(self, W: Sequence[Sequence[Fraction]]) -> Bracket:
+        value = sum((dot(w, w) for w in W), Fraction(0)) / 2
+        for x, own, cost in zip(self.X, self.codes, self.costs, strict=True):
+            scores = [dot(w, x) for w in W]
+            value += cost * max((k != own) + score - scores[own] for k, score in enumerate(scores))
+        return Bracket(value, value)
+
+    @cached_property
+    def optimum(self) -> Bracket:
+        """Of the dual: alpha_ik for the other classes of row i, and what is left of its cost, sum to that cost."""
+        n = len(self.X)
+        present = [i for i in range(n) if self.costs[i] > 0]
+        pairs = [(i, k) for i in present for k in range(self.n_classes) if k != self.codes[i]]
+        integers, unit = _on_common_grid(self.X)
+        G = [[sum(map(int.__mul__, a, b)) * unit for b in integers] for a in integers]
+        vectors = [[(m == self.codes[i]) - (m == k) for m in range(self.n_classes)] for i, k in pairs]
+        Q = [[G[i][j] * sum(map(int.__mul__, u, v)) for (j, _), v in zip(pairs, vectors, strict=True)]
+             for (i, _), u in zip(pairs, vectors, strict=True)]  # fmt: skip
+        Q = [[*map(Fraction, row), *[Fraction(0)] * len(present)] for row in Q]
+        Q += [[Fraction(0)] * (len(pairs) + len(present)) for _ in present]
+        A = [[int(i == row) for i, _ in pairs] + [int(i == row) for i in present] for row in present]
+        right = [self.costs[i] for i in present]
+        start = [Fraction(0)] * len(pairs) + right
+        p = [1] * len(pairs) + [0] * len(present)
+        found = maximise(BoxQP(Q, p, [None] * len(p), A, right, start))
+        return Bracket(found.lower, found.upper)
+
+
+@dataclass(frozen=True)
 class KernelTask:
     """A task over a kernel matrix whose entries may be wrong by `error`; the intercept is free.
 
@@ -177,7 +215,25 @@ def _weights(problem: Any) -> list[Fraction]:
     return [s * Fraction(factors.get(label, 1)) for s, label in zip(given, problem.y, strict=True)]
 
 
+def _joint(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
+    X, s, C = exact(problem.dense), _weights(problem), Fraction(model.C)
+    classes = sorted(set(problem.y))
+    W, b = exact(model.coef_), exact(model.intercept_)
+    if len(classes) == 2:  # the model holds the difference
+        W, b = [[-v / 2 for v in W[0]], [v / 2 for v in W[0]]], [-b[0] / 2, b[0] / 2]
+    scaling = Fraction(model.intercept_scaling)
+    if model.fit_intercept:
+        X, W = [[*x, scaling] for x in X], [[*w, b_k / scaling] for w, b_k in zip(W, b, strict=True)]
+    elif any(b):
+        raise ArithmeticError("a model without intercept has one")
+    task = JointTask(X, [classes.index(label) for label in problem.y], [C * s_i for s_i in s], len(classes))
+    yield task, task.primal(W)
+
+
 def _linear_svc(problem: Any, model: Any) -> Iterator[tuple[Any, Bracket]]:
+    if model.multi_class == "crammer_singer":
+        yield from _joint(problem, model)
+        return
     X, s, C = exact(problem.dense), _weights(problem), Fraction(model.C)
     classes = sorted(set(problem.y))
     kind = model.intercept if model.fit_intercept else "none"

@@ -27,6 +27,7 @@ _COORDINATE = {"coordinate": 100}
 _ROWWISE = {**_PLANES, **_COORDINATE}
 _LINEAR = {**_ROWWISE, "sgd": 20, "pegasos": 20}
 _SQUARED = {"auto": 100, **_COORDINATE}
+_JOINT = {**_PLANES, "coordinate": 100}
 _KERNEL = {"auto": 10, "block": 10, "smo": 100_000, "active_set": 1_000, "ipm": 200}
 _MOST_SETS = 500
 _PAIR_RULES = ["most_violating_pair", "second_order", "maximum_gain", "hybrid_maximum_gain", "gain_one_row"]
@@ -71,6 +72,8 @@ class Problem:
             free = self.parameters.get("fit_intercept", True)
             variant = self.parameters.get("intercept", "free") if free else "none"
             variant += " squared" if "loss" in self.parameters else ""
+            if self.parameters.get("multi_class") == "crammer_singer":
+                variant = f"joint {variant}"
         return " ".join(filter(None, [self.estimator, variant, self.parameters.get("solver")]))
 
     def fit(self) -> Any:
@@ -124,6 +127,21 @@ def _losses(rng: np.random.Generator, solvers: dict[str, int], squared: str) -> 
     if rng.random() < 1 / 3:
         return {"loss": squared, **_common(rng, _SQUARED)}
     return _common(rng, solvers)
+
+
+def make_joint(number: int) -> Problem:
+    """A joint problem of two to four classes, in a series of its own."""
+    rng = np.random.default_rng([20_011_201, number])
+    n_classes = _pick(rng, {2: 1, 3: 4, 4: 3})
+    X = _rows(rng, least=n_classes, most=6)
+    y = _classes(rng, X, n_classes)
+    parameters = _common(rng, _JOINT) | {"multi_class": "crammer_singer"}
+    if rng.random() < 0.5:
+        parameters["fit_intercept"] = False
+    else:
+        parameters["intercept"] = "penalised"
+        parameters["intercept_scaling"] = _pick(rng, {1.0: 2, 10.0: 1, 0.3: 1, 1e6: 0.3, 1e-6: 0.3})
+    return _stored(number, rng, "LinearSVC", parameters, X, y)
 
 
 def _intercept(rng: np.random.Generator) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exact.objective import EXP_ERROR, KernelTask, LinearTask, exp_minus
+from exact.objective import EXP_ERROR, JointTask, KernelTask, LinearTask, exp_minus
 from exact.problems import Problem
 from exact.rational import BoxQP, dyadic, maximise, solve_symmetric
 from exact.verdict import faults_of
@@ -204,6 +204,27 @@ def test_a_false_bracket_is_noticed(estimator):
     assert "above the exact optimum" in next(faults_of(problem, _with(model, [high])))
     missing = replace(wide, dual=float("nan"))
     assert "NaN" in next(faults_of(problem, _with(model, [missing])))
+
+
+def test_three_classes_at_three_points():
+    """Row i is the unit vector e_i of class i, so that w_k = a (e_k - mean). With a = 1 no row loses, and the value is
+    1/2 * 3 * 2/3 = 1; a smaller C makes it shorter."""
+    X = fractions(np.eye(3).tolist())
+    task = JointTask(X, [0, 1, 2], [Fraction(1)] * 3, 3)
+    W = fractions((3 * np.eye(3) - 1).tolist())
+    W = [[v / 3 for v in w] for w in W]
+    assert task.optimum.lower == task.optimum.upper == task.primal(W).lower == 1
+    little = JointTask(X, [0, 1, 2], [Fraction(1, 10)] * 3, 3)
+    assert little.optimum.lower == little.optimum.upper < Fraction(3, 10)
+    assert task.primal([[Fraction(0)] * 3] * 3).lower == 3
+
+
+def test_a_joint_problem_of_two_classes_is_a_hinge():
+    """1/2 |v|^2 / 2 + c hinge: half of the hinge problem at twice the cost."""
+    X, y = [[1, 2], [-1, 0], [3, 1], [0, -2]], [1, -1, -1, 1]
+    joint = JointTask(fractions(X), [1, 0, 0, 1], [Fraction(1)] * 4, 2)
+    plain = hinge(X, y, [2] * 4, free=False)
+    assert joint.optimum.lower == joint.optimum.upper == plain.optimum.lower / 2
 
 
 def test_a_gap_that_is_too_small_is_noticed():

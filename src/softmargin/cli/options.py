@@ -118,6 +118,11 @@ TASK_OPTIONS = (
     Option("fit_intercept", bool, "No intercept.", value=False),
     Option("intercept", bool, "The intercept as a constant feature, as in LIBLINEAR.", value="penalised"),
     Option("intercept_scaling", float, "Value of the constant feature.  [default: 1]"),
+    Option(
+        "multi_class",
+        ("ovr", "crammer_singer"),
+        "Each class against the rest, or one joint problem of all classes.  [default: ovr]",
+    ),
 )
 KERNEL_OPTIONS = (
     Option("kernel", tuple(PARAMETERS_OF), "Train a kernel model.  [default: a linear model]"),
@@ -162,7 +167,10 @@ REASONS = {
     ("loss", "fit_intercept", "intercept", "intercept_scaling"): (
         "it is for linear models that classify or regress, which are trained without --kernel."
     ),
-    ("random_state",): "it is for linear models that classify, which are trained without --kernel and --task.",
+    (
+        "multi_class",
+        "random_state",
+    ): "it is for linear models that classify, which are trained without --kernel and --task.",
     (
         "kernel",
         "gamma",

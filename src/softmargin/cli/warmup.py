@@ -28,6 +28,8 @@ LINEAR: tuple[dict[str, Any], ...] = (
     {},
     {"intercept": "penalised"},
     {"solver": "cpa"},
+    {"multi_class": "crammer_singer", "intercept": "penalised"},
+    {"multi_class": "crammer_singer", "intercept": "penalised", "solver": "ocas"},
     {"solver": "sgd", "random_state": 0},
     {"solver": "pegasos", "random_state": 0},
 )

@@ -42,12 +42,18 @@ def adopted(estimator: Any) -> Any:
 
 
 def _linear_svc(estimator: Any) -> LinearSVC:
-    if estimator.penalty != "l2" or estimator.multi_class != "ovr":
+    is_joint = estimator.multi_class == "crammer_singer"  # LIBLINEAR then ignores loss and penalty
+    if not is_joint and estimator.penalty != "l2":
         raise SoftmarginError(
-            f"this LinearSVC minimises another objective (penalty={estimator.penalty!r}, "
-            f"multi_class={estimator.multi_class!r}): only penalty='l2' with one-vs-rest is judged."
+            f"this LinearSVC minimises another objective (penalty={estimator.penalty!r}): only penalty='l2' is judged."
         )
-    model = LinearSVC(estimator.C, loss=estimator.loss, class_weight=estimator.class_weight, **_intercept(estimator))
+    model = LinearSVC(
+        estimator.C,
+        loss="hinge" if is_joint else estimator.loss,
+        multi_class=estimator.multi_class,
+        class_weight=estimator.class_weight,
+        **_intercept(estimator),
+    )
     model.coef_, model.intercept_ = estimator.coef_, estimator.intercept_
     model._rest_unweighted = True
     model._balance_counts_rows = "sample_weight" not in signature(compute_class_weight).parameters

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import COORDINATES, PLANES, SINGLE_ROWS
 from softmargin.core.result import Solution, WeightStart
 from softmargin.data.rows import Products
@@ -14,16 +15,21 @@ from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed, chosen_intercept
 from softmargin.estimators.linear_work import linear_solver, solver_of_squares
 from softmargin.estimators.scoring import finite_scores, labels_from_scores, linear_scores
-from softmargin.estimators.settings import LinearSetting, SquaredSetting
+from softmargin.estimators.settings import JointSetting, JointTarget, LinearSetting, SquaredSetting
+from softmargin.problems.joint import JointSolution
 from softmargin.problems.squared_targets import SquaredClasses
 from softmargin.solvers.base import Solver
+
+MULTI_CLASS = ("ovr", "crammer_singer")
 
 
 class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification, exact and with a certificate.
 
     Minimises ``1/2 |w|^2 + C * sum_i s_i max(0, 1 - y_i (w.x_i + b))``, or with the square of that maximum. More than
-    two classes are trained one against the rest, in parallel over one copy of X.
+    two classes are trained one against the rest, in parallel over one copy of X, or all together with
+    ``multi_class="crammer_singer"``, which minimises
+    ``1/2 sum_k |w_k|^2 + C * sum_i s_i max_k (1[k != y_i] + w_k.x_i - w_{y_i}.x_i)``.
 
     Parameters
     ----------
@@ -47,6 +53,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         "free": b is not penalised. "penalised": a constant feature, as in the papers and in LIBLINEAR.
     intercept_scaling : float, default=1.0
         The value of the constant feature of a penalised intercept: the larger it is, the less b is penalised.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        "ovr": a machine for each class against the rest. "crammer_singer": the joint problem of all classes, in which
+        every row has one loss, against the strongest of the other classes. It has no free intercept: give
+        ``intercept="penalised"`` or ``fit_intercept=False`` with it. Two classes are a joint problem as well.
     class_weight : dict, "balanced" or None, default=None
         Factor on the weights of each class's rows.
     max_iter : int or None, default=None
@@ -73,11 +83,12 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     classes_ : ndarray of shape (n_classes,)
     certificate_ : Certificate
         `primal`, `dual`, `gap`, `relative_gap`, `kkt_violation`, as the judge found them from the data; for several
-        sub-problems the sums, and the worst relative gap.
+        sub-problems the sums, and the worst relative gap. "crammer_singer" is one problem.
     certificates_ : list of Certificate
         One for each sub-problem.
     dual_ : ndarray of shape (n_rows,) or (n_rows, n_classes)
-        The dual vector alpha behind the bound.
+        The dual vector alpha behind the bound. With "crammer_singer" its shape is (n_rows, n_classes) for two classes
+        too: alpha_ik is the share of row i that counts against class k, and zero for the row's own class.
     solver_ : str
         Which solver it was, and why.
     status_ : Status
@@ -116,6 +127,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         fit_intercept: bool = True,
         intercept: str = "free",
         intercept_scaling: float = 1.0,
+        multi_class: str = "ovr",
         class_weight: Any = None,
         max_iter: int | None = None,
         max_seconds: float | None = None,
@@ -131,6 +143,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.fit_intercept = fit_intercept
         self.intercept = intercept
         self.intercept_scaling = intercept_scaling
+        self.multi_class = multi_class
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.max_seconds = max_seconds
@@ -171,18 +184,45 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _solver(self) -> Solver:
         if self._is_squared:
             return solver_of_squares(self.solver, self.loss, self.random_state)
-        return linear_solver(self.solver, (PLANES, COORDINATES, SINGLE_ROWS), self.random_state)
+        needs = (PLANES, COORDINATES) if self._is_joint else (PLANES, COORDINATES, SINGLE_ROWS)
+        return linear_solver(self.solver, needs, self.random_state)
 
-    def _setting(self) -> LinearSetting:
-        setting = SquaredSetting if self._is_squared else LinearSetting
-        return setting(validation.positive_number(self.C, "C"), chosen_intercept(self))
+    @property
+    def _is_joint(self) -> bool:
+        return validation.one_of(self.multi_class, "multi_class", MULTI_CLASS) == "crammer_singer"
 
-    def _posed(self, setting: LinearSetting, X: Any, y: np.ndarray, sample_weight: Any = None) -> Posed:
+    def _setting(self) -> LinearSetting | JointSetting:
+        C, intercept = validation.positive_number(self.C, "C"), chosen_intercept(self)
+        if not self._is_joint:
+            return (SquaredSetting if self._is_squared else LinearSetting)(C, intercept)
+        if self._is_squared:
+            raise SoftmarginError(
+                "multi_class='crammer_singer' has the hinge loss only: set loss='hinge', or multi_class='ovr'."
+            )
+        if intercept.is_free:
+            raise SoftmarginError(
+                "multi_class='crammer_singer' has no free intercept: set intercept='penalised', or fit_intercept=False "
+                "for a model without intercept."
+            )
+        return JointSetting(C, intercept)
+
+    def _posed(self, setting: LinearSetting | JointSetting, X: Any, y: np.ndarray, sample_weight: Any = None) -> Posed:
         classes, codes = validation.class_labels(y)
         class_weight = self.class_weight
         if self._balance_counts_rows and isinstance(class_weight, str):
             factors = validation.class_weights(class_weight, classes, codes, np.ones(codes.size))
             class_weight = dict(zip(classes.tolist(), factors.tolist(), strict=True))
+        if isinstance(setting, JointSetting):
+            weights = validation.weights_of_rows(classes, codes, class_weight, sample_weight)
+            validation.finite_scale(setting.C, [weights])
+            return Posed(
+                setting,
+                [JointTarget(codes, classes.size, weights)],
+                titles=["LinearSVC"],
+                known={"classes_": classes},
+                found=lambda rows, found: _joint_attributes(rows, classes.size, found),
+                stored=lambda rows: [_joint_solution(self, rows, classes.size)],
+            )
         targets = validation.signed_weights(classes, codes, class_weight, sample_weight, self._rest_unweighted)
         validation.finite_scale(setting.C, targets)
         return Posed(
@@ -205,9 +245,17 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _model_starts(self, job: Job, work: Work, rows: Products) -> list[WeightStart] | None:
         same_classes = np.array_equal(getattr(self, "classes_", ()), job.known["classes_"])
-        if not same_classes or self.coef_.shape != (len(job.titles), rows.n_cols):
+        if not same_classes:
             return None
-        return [self._setting().start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
+        setting = self._setting()
+        if isinstance(setting, JointSetting):
+            n_classes = len(self.classes_)
+            if self.coef_.shape != (n_classes if n_classes > 2 else 1, rows.n_cols):
+                return None
+            return [setting.start_from(*_weights_of_classes(self, n_classes))]
+        if self.coef_.shape != (len(job.titles), rows.n_cols):
+            return None
+        return [setting.start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
 def _attributes(rows: Products, found: list[Solution | None]) -> dict[str, np.ndarray]:
@@ -220,6 +268,35 @@ def _attributes(rows: Products, found: list[Solution | None]) -> dict[str, np.nd
         "intercept_": np.array([solution.b for solution in solutions]),
         "dual_": dual[:, 0] if len(solutions) == 1 else dual,
     }
+
+
+def _joint_attributes(rows: Products, n_classes: int, found: list[Solution | None]) -> dict[str, np.ndarray]:
+    """Of two classes the model holds the difference, as scikit-learn's does."""
+    [solution] = found
+    if solution is None:
+        nothing = np.zeros((n_classes, rows.n_cols)), np.zeros(n_classes), np.zeros((rows.n_rows, n_classes))
+        solution = JointSolution(*nothing)
+    W, b = solution.w, np.asarray(solution.b)
+    return {
+        "coef_": W if n_classes > 2 else W[1:] - W[:1],
+        "intercept_": b if n_classes > 2 else b[1:] - b[:1],
+        "dual_": np.ascontiguousarray(solution.alpha),
+    }
+
+
+def _weights_of_classes(model: LinearSVC, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and intercepts with a row for each class. Of a difference each of two classes has one half."""
+    coef, b = np.atleast_2d(model.coef_), np.broadcast_to(np.ravel(model.intercept_), (len(model.coef_),))
+    if n_classes > 2:
+        return coef, b.astype(np.float64)
+    return np.concatenate([-0.5 * coef, 0.5 * coef]), np.append(-0.5 * b, 0.5 * b)
+
+
+def _joint_solution(model: LinearSVC, rows: Products, n_classes: int) -> Solution:
+    """The inverse of `_joint_attributes`; models of other libraries have no dual vectors."""
+    dual = getattr(model, "dual_", None)
+    alpha = np.zeros((rows.n_rows, n_classes)) if dual is None else dual
+    return JointSolution(*_weights_of_classes(model, n_classes), alpha)
 
 
 def _solutions(model: LinearSVC, rows: Products) -> list[Solution]:

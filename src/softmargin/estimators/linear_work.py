@@ -1,7 +1,7 @@
 """Where rows, linear problems, their judges and a solver meet: one sub-problem or many, over one copy of the rows."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -20,11 +20,11 @@ from softmargin.data.columns import Columns, Occupied
 from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.base import Observers, fingerprint
-from softmargin.estimators.settings import Setting
+from softmargin.estimators.settings import JointTarget, Setting
 from softmargin.estimators.solver_choice import named_solver
 from softmargin.solvers.automatic import Automatic
 from softmargin.solvers.base import Solver, run
-from softmargin.solvers.coordinate.coordinate import CoordinateDescent, CoordinateState
+from softmargin.solvers.coordinate.coordinate import CoordinateDescent, CoordinateState, n_held_weights
 from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
 from softmargin.solvers.subgradient.state import SubgradientState
@@ -118,18 +118,18 @@ def _solved(work: LinearWork, starts: Sequence[Any] | None, cancel: Cancel, obse
     n_outer = min(n_threads, n_tasks)
     clock = Clock()
     occupied = Occupied.of(work.rows)
-    _check_memory(occupied, n_tasks)
+    _check_memory(occupied, sum(target.n_classes if isinstance(target, JointTarget) else 1 for target in targets))
     columns = _columns(occupied.rows, isinstance(solver, CuttingPlaneSolver), stop, clock, cancel)
 
     def outer(solution: Solution) -> Solution:
-        return replace(solution, w=columns.outer(solution.w))
+        return replace(solution, w=_by_class(columns.outer, solution.w))
 
     def whole(solution: Solution) -> Solution:
-        return replace(solution, w=occupied.spread(solution.w))
+        return replace(solution, w=_by_class(occupied.spread, solution.w))
 
     def resumed(problem: Any, start: Any) -> Any:
         if isinstance(start, WeightStart):
-            return WeightStart(columns.start(occupied.gather(start.w)))
+            return WeightStart(_by_class(lambda w: columns.start(occupied.gather(w)), start.w).ravel())
         if not _fits(problem, start):
             return None
         _check_state(problem, start)
@@ -174,9 +174,14 @@ def _solved(work: LinearWork, starts: Sequence[Any] | None, cancel: Cancel, obse
             return [future.result() for future in futures]
 
 
-def _check_memory(occupied: Occupied, n_tasks: int) -> None:
+def _by_class(function: Callable[[np.ndarray], np.ndarray], w: np.ndarray) -> np.ndarray:
+    """`function` of the weights; of those that have a row for each class, of every row."""
+    return function(w) if w.ndim == 1 else np.array([function(own) for own in w])
+
+
+def _check_memory(occupied: Occupied, n_vectors: int) -> None:
     """Whether there is room for the weights, of columns without entries, too: these are part of the model."""
-    needed = n_tasks * occupied.n_cols * np.dtype(np.float64).itemsize
+    needed = n_vectors * occupied.n_cols * np.dtype(np.float64).itemsize
     if needed > LITTLE_BYTES and needed > free_bytes():
         n_used = occupied.n_cols if occupied.used is None else occupied.used.size
         raise SoftmarginError(
@@ -210,7 +215,7 @@ def _fits(problem: Any, state: Any) -> bool:
             return state.planes.shape == (problem.n_outputs, problem.n_weights)
         case CoordinateState():
             sizes = state.beta.size, state.best_f.size, state.best.size, state.sweep.w.size
-            return sizes == (problem.n_rows, problem.n_outputs, problem.n_weights, problem.rows.n_cols + 1)
+            return sizes == (problem.n_variables, problem.n_outputs, problem.n_weights, n_held_weights(problem))
         case SubgradientState():
             return (state.best_f.size, state.w.size) == (problem.n_outputs, problem.n_weights)
     return True

@@ -1,6 +1,6 @@
 """What makes a problem and its judge out of rows and a target: one setting for each kind of problem.
 
-A target is what a sub-problem is to learn: signed weights, ordered pairs, or ranks.
+A target is what a sub-problem is to learn: signed weights, classes, ordered pairs, or ranks.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -18,6 +18,8 @@ from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
 from softmargin.problems.hinge_targets import HingeTarget
 from softmargin.problems.intercepts import Intercept
+from softmargin.problems.joint import Joint
+from softmargin.problems.joint_certificate import JointJudge
 from softmargin.problems.ordinal import Ordinal
 from softmargin.problems.ordinal_certificate import OrdinalJudge
 from softmargin.problems.ranking import Known, Ranking
@@ -100,6 +102,51 @@ class SquaredSetting(LinearSetting):
 
     def problem(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers) -> Any:
         return Squared(rows.on(workers), target, self.C, self.intercept, workers)
+
+
+@dataclass(frozen=True)
+class JointTarget:
+    """The numbers of the rows' classes, from 0 on, how many classes there are, and the weights of the rows."""
+
+    codes: np.ndarray
+    n_classes: int
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class JointSetting:
+    """A problem of several classes at once."""
+
+    C: float
+    intercept: Intercept
+
+    @property
+    def key(self) -> str:
+        return f"joint {self.intercept.key}"
+
+    def parts(self, target: JointTarget) -> tuple[np.ndarray, ...]:
+        return target.codes, np.array([target.n_classes]), target.weights
+
+    def problem(self, rows: Products, target: JointTarget, workers: Workers) -> Joint:
+        given = target.codes, target.weights, target.n_classes, self.C, self.intercept
+        return Joint(rows.on(workers), *given, workers)
+
+    def judge(self, rows: Products, target: JointTarget, workers: Workers, tol: float) -> JointJudge:
+        given = target.codes, target.weights, target.n_classes, self.C, self.intercept
+        return JointJudge(rows.on(workers), *given, tol)
+
+    def resumed(self, problem: Joint, state: Any) -> Any:
+        witnesses = state.planes.witnesses if isinstance(state, PlaneState) else ()
+        if any(
+            witness.classes.size != problem.n_rows or int(witness.classes.max(initial=0)) >= problem.n_classes
+            for witness in witnesses
+        ):
+            raise SoftmarginError("the training state belongs to other classes: fit with warm_start=False.")
+        return state
+
+    def start_from(self, W: np.ndarray, b: np.ndarray) -> WeightStart:
+        """A start from weights alone, with a row for each class."""
+        return WeightStart(np.array([self.intercept.joined(w, float(b_k)) for w, b_k in zip(W, b, strict=True)]))
 
 
 @dataclass(frozen=True)

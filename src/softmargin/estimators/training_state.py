@@ -21,7 +21,7 @@ import numpy as np
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.estimators.settings import LastStep
 from softmargin.io.record import CODES, check_axes
-from softmargin.problems import hinge, ordinal, ranking
+from softmargin.problems import hinge, joint, ordinal, ranking
 from softmargin.problems.base import Hint, is_wide
 from softmargin.solvers.coordinate.coordinate import CoordinateState
 from softmargin.solvers.cutting_plane.planes import FIRST_CAPACITY, Latest, PlaneParts, Planes
@@ -314,6 +314,23 @@ class _RankingPlanes(_StoredPlanes):
 
 
 @dataclass(frozen=True)
+class _JointPlanes(_StoredPlanes):
+    witness_classes: np.ndarray
+
+    @staticmethod
+    def _arrays(witnesses: Any) -> Arrays:
+        return {"witness_classes": np.stack([witness.classes for witness in witnesses])}
+
+    def _witnesses(self) -> Iterable[joint.LostTo]:
+        return map(joint.LostTo, self.witness_classes)
+
+    def _fits(self, n_rows: int) -> bool:
+        """`n_rows` is that of the outputs, which has an entry for each class of each row."""
+        n = self.witness_classes.shape[1]
+        return n > 0 and n_rows % n == 0 and int(self.witness_classes.max()) < n_rows // n
+
+
+@dataclass(frozen=True)
 class _OrdinalPlanes(_StoredPlanes):
     witness_bits: np.ndarray
     witness_rows: np.ndarray
@@ -357,6 +374,7 @@ def _are_rows(index: np.ndarray, n_rows: int) -> bool:
 FORMS = {
     "PlaneState": Form(PlaneState, hinge.ActiveHinges, {Planes: _HingePlanes}),
     "RankingState": Form(PlaneState, ranking.PlaneScores, {Planes: _RankingPlanes, Hint: LastStep}),
+    "JointState": Form(PlaneState, joint.LostTo, {Planes: _JointPlanes}),
     "OrdinalState": Form(PlaneState, ordinal.ActiveLosses, {Planes: _OrdinalPlanes, Hint: LastStep}),
     "CoordinateState": Form(CoordinateState, None, {}),
     "SubgradientState": Form(SubgradientState, None, {}),

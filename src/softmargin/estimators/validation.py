@@ -302,11 +302,18 @@ def signed_weights(
     the rows of the one class get their factor.
     """
     base = row_weights(sample_weight, codes.size)
-    weights = base * class_weights(class_weight, classes, codes, base)[codes]
-    two_classes_left(codes, weights)
+    weights = weights_of_rows(classes, codes, class_weight, base)
     positives = [1] if classes.size == 2 else range(classes.size)
     rest = base if rest_unweighted and classes.size > 2 else weights
     return [np.where(codes == k, weights, -rest) for k in positives]
+
+
+def weights_of_rows(classes: np.ndarray, codes: np.ndarray, class_weight: Any, sample_weight: Any) -> np.ndarray:
+    """Sample weight times class weight of each row, checked."""
+    base = row_weights(sample_weight, codes.size)
+    weights = base * class_weights(class_weight, classes, codes, base)[codes]
+    two_classes_left(codes, weights)
+    return weights
 
 
 def two_classes_left(codes: np.ndarray, weights: np.ndarray) -> None:

@@ -7,8 +7,8 @@
     bias 1
     rho 0.5                         of one-class models only
     w
-    one line a feature, with one number for two classes and one number a class for more; last, if bias >= 0, the line
-    of the constant feature whose value is `bias`
+    one line a feature, with one number for two classes and one number a class for more, or with MCSVM_CS always one
+    number a class; last, if bias >= 0, the line of the constant feature whose value is `bias`
 
 A positive decision value of a two-class model means the first label. Regressions predict the decision value. One-class
 models subtract rho from it, and what is negative then is an outlier. Numbers have 17 significant digits, which is
@@ -80,7 +80,11 @@ def write_liblinear(path: Any, record: ModelRecord) -> None:
     has_bias = bool(record.params.get("fit_intercept", False))
     if record.kind == "LinearSVC":
         labels = integer_labels(record.arrays["classes_"], "LIBLINEAR")
-        if len(labels) == 2:
+        if record.params.get("multi_class") == "crammer_singer":
+            header["solver_type"] = CRAMMER_SINGER
+            if len(labels) == 2:  # LIBLINEAR has a column for each class: the halves of the difference
+                coef, intercept = np.array([-0.5, 0.5])[:, None] * coef, np.array([-0.5, 0.5]) * intercept
+        elif len(labels) == 2:
             labels.reverse()
         header |= {"nr_class": len(labels), "label": " ".join(map(str, labels))}
     if not all((np.abs(part) <= LARGEST).all() for part in (coef, intercept)):
@@ -120,6 +124,8 @@ def parse(data: bytes) -> ModelRecord:
     params: dict[str, Any] = {"fit_intercept": False}
     if bias > 0:
         params = {"fit_intercept": True, "intercept": "penalised", "intercept_scaling": bias}
+    if header["solver_type"] == CRAMMER_SINGER:
+        params["multi_class"] = "crammer_singer"
     if kind == "LinearSVR":
         coef = coef[0]
     elif kind == "LinearOneClassSVM":

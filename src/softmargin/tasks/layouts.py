@@ -22,8 +22,17 @@ class Layout:
 
 
 def one_against_rest(lengths: Mapping[str, int]) -> bool:
+    """One row of weights for two classes, else one for each; the same of traces and of columns of the dual vector,
+    unless all classes were one joint problem, which has one trace, and a column of the dual vector for each class."""
     n_classes = lengths["classes"]
-    return n_classes >= 2 and lengths["problems"] == (1 if n_classes == 2 else n_classes) and lengths["features"] >= 1
+    n_rows = 1 if n_classes == 2 else n_classes
+    training = lengths.get("traces", n_rows), lengths.get("columns", n_rows)
+    return (
+        n_classes >= 2
+        and lengths["problems"] == n_rows
+        and lengths["features"] >= 1
+        and training in ((n_rows, n_rows), (1, n_classes))
+    )
 
 
 def one_against_one(lengths: Mapping[str, int]) -> bool:
@@ -74,6 +83,8 @@ TRACE = {
     "trace.kernel_evaluations": "I64 records",
 }
 DUAL = {"dual_": "F64 rows problems"}
+CLASSIFIER_TRACE = TRACE | {"trace.lengths": "I64 traces"}
+CLASSIFIER_DUAL = {"dual_": "F64 rows columns"}
 MARGIN_DUAL = {"dual_": "F64 rows margins"}  # a column for each threshold between classes that have rows
 # About the file that the command line trained on: the number of the first feature in svmlight text, and a digest of its
 # rows and labels, by which a fit that goes on knows them again.
@@ -83,7 +94,7 @@ LINEAR_OUTCOME = ("n_iter_", "solver_", *OUTCOME)
 
 LINEAR_CLASSIFIER = Layout(
     arrays={"coef_": "F64 problems features", "intercept_": "F64 problems", "classes_": "label classes"},
-    groups=(FEATURE_NAMES, DUAL, TRACE),
+    groups=(FEATURE_NAMES, CLASSIFIER_DUAL, CLASSIFIER_TRACE),
     values=LINEAR_OUTCOME,
     rule=one_against_rest,
 )
@@ -203,6 +214,10 @@ STATES = {
         **PLANE_STATE,
         "planes.witness_scores": "float planes rows",
         "planes.witness_c": "F64 planes kept",  # all rows of wide data, none of others
+    },
+    "JointState": {
+        **PLANE_STATE,  # f and c have an entry for each class of each row
+        "planes.witness_classes": "U16 planes examples",
     },
     "OrdinalState": {
         **PLANE_STATE,

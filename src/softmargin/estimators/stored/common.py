@@ -44,10 +44,16 @@ def pack_outcome(estimator: Any, values: Values, arrays: Arrays) -> None:
         arrays[f"trace.{column.name}"] = np.concatenate(parts).astype(_COLUMN_TYPES[column.type])
 
 
-def unpack_outcome(estimator: Any, record: ModelRecord, more: set[str], expected: Mapping[str, str]) -> bool:
-    """Whether the record tells of the training; it must say everything then: `more` values and the expected arrays."""
+def unpack_outcome(
+    estimator: Any, record: ModelRecord, more: set[str], expected: Mapping[str, str], n_problems: int | None = None
+) -> bool:
+    """Whether the record tells of the training; it must say everything then: `more` values and the expected arrays.
+
+    There are as many sub-problems as intercepts, if `n_problems` does not say otherwise.
+    """
     values, arrays = record.values, record.arrays
-    n_problems = len(arrays.get("intercept_", (0.0,)))
+    if n_problems is None:
+        n_problems = len(arrays.get("intercept_", (0.0,)))
     needed = {"status_", "certificates_", "seconds_"} | more | expected.keys()
     found = needed & (values.keys() | arrays.keys())
     if not found:
@@ -62,6 +68,8 @@ def unpack_outcome(estimator: Any, record: ModelRecord, more: set[str], expected
     estimator.status_ = Status[values["status_"]]
     if len(values["certificates_"]) != n_problems:
         raise ModelFileError(f"there are {len(values['certificates_'])} certificates for {n_problems} sub-problems")
+    if len(arrays["trace.lengths"]) != n_problems:
+        raise ModelFileError(f"there are {len(arrays['trace.lengths'])} traces for {n_problems} sub-problems")
     estimator.certificates_ = [Certificate(**part) for part in values["certificates_"]]
     estimator.certificate_ = Certificate.combine(estimator.certificates_)
     estimator.seconds_ = values["seconds_"]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from softmargin.core.errors import ModelFileError
 from softmargin.estimators.stored.common import (
     Arrays,
     Part,
@@ -51,10 +52,13 @@ def _pack_linear_training(estimator: Any, values: Values, arrays: Arrays) -> Non
 
 
 def _unpack_linear_training(estimator: Any, record: ModelRecord) -> None:
-    if unpack_outcome(estimator, record, {"n_iter_"}, DUAL | TRACE):
+    is_joint = getattr(estimator, "multi_class", "ovr") == "crammer_singer"
+    if unpack_outcome(estimator, record, {"n_iter_"}, DUAL | TRACE, 1 if is_joint else None):
         estimator.n_iter_ = record.values["n_iter_"]
         _unpack_solver(estimator, record)
         dual = record.arrays["dual_"]
+        if dual.shape[1] != (len(estimator.classes_) if is_joint else len(estimator.intercept_)):
+            raise ModelFileError(f"the dual vector has {dual.shape[1]} columns, which does not fit its model")
         estimator.dual_ = dual if dual.shape[1] > 1 else dual[:, 0]
 
 
