@@ -464,6 +464,7 @@ class TestCopies:
             "fit_intercept": False,
             "intercept": "free",
             "intercept_scaling": 1.0,
+            "loss": "hinge",
             "multi_class": "ovr",
             "class_weight": "balanced",
             "max_iter": 7,
