@@ -22,7 +22,7 @@ _module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)
 CASES = _module.catalogue()
 # CPA and coordinate descent may end within their budgets with an honest status; OCAS must reach the tolerance.
-SOLVERS = {"ocas": (OCAS(), 3000), "cpa": (CPA(), 300), "coordinate": (CoordinateDescent(), 30)}
+SOLVERS = {"ocas": (OCAS(), 3000), "cpa": (CPA(), 300), "coordinate": (CoordinateDescent(), 5)}
 
 
 @pytest.mark.parametrize("solver_name", SOLVERS)
