@@ -273,7 +273,7 @@ class TestCallbacks:
     @pytest.mark.parametrize("max_iter", [3, None])
     def test_max_iter_and_warm_start_with_callbacks(self, binary, max_iter):
         X, y = binary
-        model = LinearSVC(tol=1e-2, warm_start=True).set_callbacks(Recorder()).fit(X, y)
+        model = LinearSVC(solver="ocas", tol=1e-2, warm_start=True).set_callbacks(Recorder()).fit(X, y)
         before = model.n_iter_
         recorder = Recorder()
         model.set_callbacks(recorder).set_params(tol=1e-9, max_iter=max_iter)

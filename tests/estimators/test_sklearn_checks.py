@@ -44,7 +44,7 @@ LINEAR = [
     LinearSVC(tol=1e-8),
     LinearSVC(solver="cpa", tol=1e-8),
     LinearSVC(tol=1e-8, n_jobs=2, warm_start=True),
-    LinearSVC(tol=1e-8, fit_intercept=False),
+    LinearSVC(tol=1e-12, fit_intercept=False),
     LinearSVC(tol=1e-12, intercept="penalised"),
     LinearSVC(tol=1e-8, solver="ocas"),
     LinearSVC(tol=1e-12, loss="squared_hinge"),
@@ -87,7 +87,7 @@ ORDERED = [
 # The default epsilon of 0.1 is larger than what some checks learn from, so that their optimum is zero.
 REGRESSION = [
     LinearSVR(),
-    LinearSVR(tol=1e-8),
+    LinearSVR(tol=1e-12),
     LinearSVR(solver="cpa", epsilon=0.1, tol=1e-6),
     LinearSVR(tol=1e-8, epsilon=0.1, n_jobs=2, warm_start=True),
     LinearSVR(tol=1e-8, fit_intercept=False),

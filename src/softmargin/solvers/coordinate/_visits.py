@@ -16,6 +16,8 @@ import numpy as np
 
 from softmargin.core.jit import compiled
 
+_AHEAD = 30.0  # epochs for which a step of b is looked ahead
+
 
 @compiled
 def shuffle(order, count, seed):
@@ -178,7 +180,8 @@ def end_epoch(shape, v, sums, counts):
     counts[1] = 0
     counts[2] += 1
     counts[3] += counts[0]
-    sums[3] = sums[4]
+    # While the excess still moves b, rows that b may reach in the next epochs are not set aside.
+    sums[3] = max(sums[4], _AHEAD * shape.penalty * abs(sums[0]))
     k = 0
     while k < counts[0]:  # rows to be set aside change places with the last ones
         if v.dropped[k]:

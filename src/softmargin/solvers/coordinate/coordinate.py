@@ -481,7 +481,10 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
     if value > dual:
         bound, dual = beta, value
 
-    is_active = known.rooms(state, f)[known.present] <= (sweep.threshold if sweep.threshold >= 0.0 else math.inf)
+    # A row that was set aside and wants to move shows how far off the others may be: those nearer than that stay.
+    rooms = known.rooms(state, f)[known.present]
+    threshold = max(sweep.threshold, -float(rooms.min(initial=0.0))) if sweep.threshold >= 0.0 else -1.0
+    is_active = rooms <= threshold if threshold >= 0.0 else np.ones(rooms.size, dtype=np.bool_)
     active, aside = known.present[is_active], known.present[~is_active]
     if active.size == 0:
         active, aside = known.present, aside[:0]
@@ -498,6 +501,7 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
             sweep,
             order=np.concatenate([active, aside]),
             n_active=active.size,
+            threshold=threshold,
             correction=_correction(primal - dual, estimate),
             next_look=int(SOON * state.visits) + 1,
             due=int(LATE * state.visits) + 1,
