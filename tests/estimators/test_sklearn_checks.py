@@ -44,8 +44,8 @@ LINEAR = [
     LinearSVC(tol=1e-8),
     LinearSVC(solver="cpa", tol=1e-8),
     LinearSVC(tol=1e-8, n_jobs=2, warm_start=True),
-    LinearSVC(tol=1e-12, fit_intercept=False),
-    LinearSVC(tol=1e-12, intercept="penalised"),
+    LinearSVC(tol=1e-8, fit_intercept=False),
+    LinearSVC(tol=1e-8, intercept="penalised"),
     LinearSVC(tol=1e-8, solver="ocas"),
     LinearSVC(tol=1e-12, loss="squared_hinge"),
     LinearSVC(tol=1e-8, class_weight="balanced", solver=OCAS(mixing=0.5, stopping="epsilon")),
@@ -87,7 +87,8 @@ ORDERED = [
 # The default epsilon of 0.1 is larger than what some checks learn from, so that their optimum is zero.
 REGRESSION = [
     LinearSVR(),
-    LinearSVR(tol=1e-12),
+    LinearSVR(tol=1e-8),
+    LinearSVR(tol=1e-8, solver="ocas"),
     LinearSVR(solver="cpa", epsilon=0.1, tol=1e-6),
     LinearSVR(tol=1e-8, epsilon=0.1, n_jobs=2, warm_start=True),
     LinearSVR(tol=1e-8, fit_intercept=False),
@@ -118,7 +119,8 @@ REGRESSION = [
 ]
 ONE_CLASS = [
     LinearOneClassSVM(),
-    LinearOneClassSVM(tol=1e-12),
+    LinearOneClassSVM(tol=1e-8),
+    LinearOneClassSVM(tol=1e-8, solver="ocas"),
     LinearOneClassSVM(0.1, solver="cpa", tol=1e-6),
     LinearOneClassSVM(0.9, tol=1e-8, n_jobs=2, warm_start=True),
     LinearOneClassSVM(tol=1e-8, solver=OCAS(mixing=0.5)),
@@ -163,6 +165,12 @@ OF_ONE_CLASS = {
 }
 
 
+# Coordinate descent visits a heavy row once and a row that is there twice two times, in another order. Both fits end
+# within the same tolerance of the optimum, but rarely within 1e-7 of each other. With solver="ocas" they do.
+NOT_EQUIVALENT = "fitting with `sample_weight` is not equivalent"
+ANOTHER_ORDER = "coordinate descent visits rows in another order; scikit-learn expects its own LinearSVC to fail too"
+
+
 def expected_failures(estimator):
     """The checks that fail, and why."""
     params = estimator.get_params()
@@ -174,19 +182,11 @@ def expected_failures(estimator):
         return {"check_classifiers_train": "expects a column a class; scikit-learn's SVC with this shape fails too"}
     if params.get("kernel") == "precomputed" and isinstance(estimator, OneClassSVM):
         return dict.fromkeys(("check_outliers_train", "check_outliers_fit_predict"), "gives rows for a kernel matrix")
-    if repr(estimator) in ("LinearOneClassSVM()", "LinearSVC()", "LinearSVCCV()", "LinearSVR()"):
-        reason = "two fits agree to the tolerance, which is 1e-3; with tol=1e-8 they agree as well as the check expects"
-        checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-        return dict.fromkeys(checks, reason)
     if params.get("kernel") == "sigmoid" and hasattr(estimator, "partial_fit"):
         return {
             "check_estimators_partial_fit_n_features": "partial_fit needs a kernel that is positive semi-definite",
             "check_regressors_train": "expects a good score; scikit-learn's SVR with this kernel fails too",
         }
-    if "squared" in params.get("loss", ""):
-        reason = "a smooth objective: where it is exact to 16 digits, as float64 allows, weights are exact to 8"
-        checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-        return dict.fromkeys(checks, reason)
     if isinstance(params["solver"], Pegasos | SGD):
         reason = "a row of weight 2 is visited once, with a step of twice the length: the same optimum, another path"
         checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
@@ -207,7 +207,11 @@ def test_estimator_check(estimator, check):
     try:
         check(estimator)
     except AssertionError as error:
-        reason = next((reason for text, reason in OF_ONE_CLASS.items() if text in str(error)), None)
-        if reason is None or not isinstance(estimator, OutlierMixin):
+        text, reason = str(error), None
+        if isinstance(estimator, OutlierMixin):
+            reason = next((reason for words, reason in OF_ONE_CLASS.items() if words in text), None)
+        if reason is None and NOT_EQUIVALENT in text and estimator.get_params()["solver"] in ("auto", "coordinate"):
+            reason = ANOTHER_ORDER if type(estimator).__name__.startswith("Linear") else None
+        if reason is None:
             raise
         pytest.xfail(reason)
