@@ -12,7 +12,7 @@ whose variables may still grow have the highest of all G_k.
 import numpy as np
 
 from softmargin.core.jit import compiled
-from softmargin.solvers.coordinate._visits import end_epoch, is_last, shuffle
+from softmargin.solvers.coordinate._visits import MOST_EPOCHS, end_epoch, is_last, shuffle
 
 
 @compiled
@@ -151,8 +151,8 @@ def visit(flat, rows, terms, bias, beta, W, threshold, dropped):
 @compiled
 def sweep(flat, terms, shape, v, W, sums, counts, most, goal):
     """The same as `_visits.sweep`; W is v.w by columns and classes."""
-    made = 0
-    while made < most:
+    made, last_epoch = 0, counts[2] + MOST_EPOCHS
+    while made < most and counts[2] < last_epoch:
         if counts[1] == 0:
             shuffle(v.order, counts[0], v.seed)
             sums[4], sums[5] = 0.0, 0.0

@@ -16,6 +16,9 @@ import numpy as np
 
 from softmargin.core.jit import compiled
 
+# Epochs of one call: over a handful of rows millions would fit into the time of a step, and no limit on the number of
+# steps would mean anything.
+MOST_EPOCHS = 64
 _AHEAD = 30.0  # epochs for which a step of b is looked ahead
 
 
@@ -150,8 +153,8 @@ def sweep(flat, terms, shape, v, sums, counts, most, goal):
     [active rows, place in the epoch, epochs, visits, length of the tail, epoch in which the tail begins anew, visits at
     which the next look may be, visits at which it is due] are changed.
     """
-    made = 0
-    while made < most:
+    made, last_epoch = 0, counts[2] + MOST_EPOCHS
+    while made < most and counts[2] < last_epoch:
         if counts[1] == 0:
             shuffle(v.order, counts[0], v.seed)
             sums[4], sums[5] = 0.0, 0.0
