@@ -12,7 +12,7 @@ from softmargin.data.columns import Columns, Occupied
 from softmargin.data.convert import as_products, as_rows
 from softmargin.data.rows import Products, has_row_access
 from softmargin.estimators.linear_work import LinearWork
-from softmargin.estimators.settings import LinearSetting
+from softmargin.estimators.problem_settings import LinearSetting
 from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
 from softmargin.problems.hinge_targets import Tube

@@ -17,7 +17,7 @@ from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.base import Estimator, Job, Work
 from softmargin.estimators.linear_work import LinearWork
-from softmargin.estimators.settings import Setting
+from softmargin.estimators.problem_settings import Setting
 from softmargin.problems.intercepts import Intercept, intercept_named
 from softmargin.solvers.base import Solver
 

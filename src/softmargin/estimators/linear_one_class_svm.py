@@ -15,8 +15,8 @@ from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
 from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.novelty import NoveltyMixin
+from softmargin.estimators.problem_settings import LinearSetting
 from softmargin.estimators.scoring import finite_scores, inside_or_outside, linear_scores
-from softmargin.estimators.settings import LinearSetting
 from softmargin.problems.hinge_targets import OneClass
 from softmargin.problems.intercepts import Free
 from softmargin.solvers.base import Solver

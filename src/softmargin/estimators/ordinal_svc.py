@@ -13,9 +13,9 @@ from softmargin.estimators import validation
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
 from softmargin.estimators.linear_work import linear_solver
+from softmargin.estimators.problem_settings import OrdinalSetting, OrdinalTarget, RankSetting, RankTarget
 from softmargin.estimators.rank_svm import stored_ranking
 from softmargin.estimators.scoring import finite_scores, linear_scores
-from softmargin.estimators.settings import OrdinalSetting, OrdinalTarget, RankSetting, RankTarget
 from softmargin.linalg.thresholds import COSTS, assign_ranks, depths, fit_thresholds
 from softmargin.problems.ordinal import OrdinalSolution
 from softmargin.solvers.base import Solver

@@ -14,8 +14,8 @@ from softmargin.estimators import validation
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
 from softmargin.estimators.linear_work import linear_solver
+from softmargin.estimators.problem_settings import RankSetting, RankTarget
 from softmargin.estimators.scoring import finite_scores, linear_scores
-from softmargin.estimators.settings import RankSetting, RankTarget
 from softmargin.linalg.counting import Pairs
 from softmargin.metrics.queries import queries_of
 from softmargin.metrics.ranking import swapped_pairs

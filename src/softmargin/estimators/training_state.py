@@ -19,7 +19,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 
 from softmargin.core.errors import ModelFileError, SoftmarginError
-from softmargin.estimators.settings import LastStep
+from softmargin.estimators.problem_settings import LastStep
 from softmargin.io.record import CODES, check_axes
 from softmargin.problems import hinge, joint, ordinal, ranking
 from softmargin.problems.base import Hint, is_wide
