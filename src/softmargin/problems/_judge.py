@@ -69,9 +69,9 @@ def row_losses(f, low, error, b, C, over, under, target, epsilon, near):
 
 
 @compiled
-def curvature(beta, f, low, error):
-    """sum beta_i (f_i + low_i) as two numbers; the sum of |beta_i| |f_i|, that of the errors times |beta_i|, and how
-    many beta are not zero. Without `low` it is zero.
+def inner_product(beta, f, low, error):
+    """sum beta_i (f_i + low_i) as two numbers; the sum of the sizes of its terms, that of the errors times |beta_i|,
+    and how many beta are not zero. Without `low` it is zero.
     """
     total = rest = sizes = charge = 0.0
     count = 0
@@ -86,23 +86,6 @@ def curvature(beta, f, low, error):
                 sizes += size * abs(low[i])
             charge += size * error[i]
     return total, rest, sizes, charge, count
-
-
-@compiled
-def linear(beta, target, epsilon):
-    """sum beta_i t_i - epsilon |beta_i| as two numbers, the sum of the sizes of these terms, and how many there are."""
-    total = rest = sizes = 0.0
-    count = 0
-    for i in range(beta.size):
-        if beta[i] != 0.0:
-            count += 1
-            size = abs(beta[i])
-            total, rest = add_product(total, rest, beta[i], target[i])
-            sizes += size * abs(target[i])
-            if epsilon != 0.0:
-                total, rest = add_product(total, rest, -epsilon, size)
-                sizes += epsilon * size
-    return total, rest, sizes, count
 
 
 @compiled
