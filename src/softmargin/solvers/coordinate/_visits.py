@@ -18,7 +18,7 @@ from softmargin.core.jit import compiled
 
 # Epochs of one call: over a handful of rows millions would fit into the time of a step, and no limit on the number of
 # steps would mean anything.
-MOST_EPOCHS = 64
+MOST_EPOCHS = 256
 _AHEAD = 30.0  # epochs for which a step of b is looked ahead
 
 

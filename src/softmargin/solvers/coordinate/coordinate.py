@@ -58,6 +58,11 @@ TAIL_GROWTH = 1.5
 # The value of the point is computed whenever the visits have grown by the second factor, or by the first if the gap
 # seems to be small enough.
 SOON, LATE = 1.1, 2.0
+# The best point between w and the mean of the last ones is searched for if the gap is so many times what it should be:
+# that makes it smaller by a third to a half, and takes time where the data are small.
+WORTH_A_SEARCH = 10.0
+# However small the data are, a look at all rows takes as long as visiting so many values.
+LOOK_VALUES = 1 << 15
 # What the estimated gap may be wrong by before it is corrected: the limits of the correction.
 LEAST_CORRECTION, MOST_CORRECTION = 0.02, 50.0
 # The solve has stalled if neither value changed by more than LEAST_PROGRESS of its size in so many looks in a row.
@@ -172,7 +177,7 @@ class CoordinateDescent:
         known = _known(problem) if getattr(start, "known", None) is None else start.known
         if isinstance(start, CoordinateState):
             if start.C != problem.C:
-                return _restarted(problem, start)
+                return _restarted(problem, start, self.tol)
             return replace(start, known=known, idle=0)
         f = np.zeros(problem.n_outputs)
         state = CoordinateState(
@@ -201,7 +206,7 @@ class CoordinateDescent:
         after, estimate = _epochs(problem, state, goal)
         soon, due = after.visits >= after.sweep.next_look, after.visits >= after.sweep.due
         if due or after.sweep.n_active == 0 or (soon and estimate <= goal):
-            after = _measured(problem, after, estimate)
+            after = _measured(problem, after, estimate, self.tol)
         return replace(after, iterations=state.iterations + 1)
 
     def measure(self, problem: CoordinateProblem, state: CoordinateState) -> Measure:
@@ -254,11 +259,11 @@ def _first_sweep(
         tail=np.zeros(w.size),
         tail_end=epochs + 4,
         next_look=visits + known.present.size,
-        due=visits + known.present.size,
+        due=visits + max(known.present.size, int(LOOK_VALUES / known.row_values)),
     )
 
 
-def _restarted(problem: CoordinateProblem, start: CoordinateState) -> CoordinateState:
+def _restarted(problem: CoordinateProblem, start: CoordinateState, tol: float) -> CoordinateState:
     """A state at another C: its variables in the same shares of their ranges, and its best point."""
     known = _known(problem)
     beta = known.clipped(start.beta * (problem.C / start.C))
@@ -273,7 +278,7 @@ def _restarted(problem: CoordinateProblem, start: CoordinateState) -> Coordinate
         idle=0,
         known=known,
     )
-    return _measured(problem, state, 0.0)
+    return _measured(problem, state, 0.0, tol)
 
 
 def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> tuple[CoordinateState, float]:
@@ -327,31 +332,34 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
     return after, gap
 
 
-def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: float) -> CoordinateState:
+def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: float, tol: float) -> CoordinateState:
     """The values of the point and of the variables, and those rows active that may move, from one look at all rows."""
     known, sweep = state.known, state.sweep
     assert known is not None
     w = known.weights(problem, sweep.w)
     f = problem.outputs(w)
-    best, best_f, primal, passes = state.best, state.best_f, state.primal, state.passes + 1
-    value = 0.5 * float(w @ w) + problem.C * problem.risk(f)
-    if value < primal:
-        best, best_f, primal = w, f, value
+    bound, dual = state.bound, state.dual
+    beta, value, passes = known.judged(problem, state.beta, w, sweep.excess)
+    if value > dual:
+        bound, dual = beta, value
+
+    points = [(w, f)]
     if sweep.n_tail > 1:
         line = known.weights(problem, sweep.tail) / sweep.n_tail - w
         df = problem.outputs(line)
-        passes += 1
+        points.append((w + line, f + df))
+    best, best_f, primal = state.best, state.best_f, state.primal
+    for point, outputs in points:
+        value = 0.5 * float(point @ point) + problem.C * problem.risk(outputs)
+        if value < primal:
+            best, best_f, primal = point, outputs, value
+    goal = tol * max(abs(primal), NEGLIGIBLE * problem.scale)
+    if len(points) > 1 and goal < primal - dual <= WORTH_A_SEARCH * goal:
         k = problem.minimise_along(f, df, float(line @ line), float(w @ line)).k
         point, outputs = w + k * line, f + k * df
         value = 0.5 * float(point @ point) + problem.C * problem.risk(outputs)
         if value < primal:
             best, best_f, primal = point, outputs, value
-
-    bound, dual = state.bound, state.dual
-    beta, value, more = known.judged(problem, state.beta, w, sweep.excess)
-    passes += more
-    if value > dual:
-        bound, dual = beta, value
 
     # A row that was set aside and wants to move shows how far off the others may be: those nearer than that stay.
     rooms = known.rooms(state, f)[known.present]
@@ -360,6 +368,7 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
     active, aside = known.present[is_active], known.present[~is_active]
     if active.size == 0:
         active, aside = known.present, aside[:0]
+    least = LOOK_VALUES / known.row_values
     small = LEAST_PROGRESS * max(abs(primal), abs(dual))
     has_moved = primal < state.primal - small or dual > state.dual + small
     return replace(
@@ -375,11 +384,11 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
             n_active=active.size,
             threshold=threshold,
             correction=_correction(primal - dual, estimate),
-            next_look=int(SOON * state.visits) + 1,
-            due=int(LATE * state.visits) + 1,
+            next_look=state.visits + int(max((SOON - 1.0) * state.visits, 0.125 * least)) + 1,
+            due=state.visits + int(max((LATE - 1.0) * state.visits, least)) + 1,
         ),
         is_measured=True,
-        passes=passes,
+        passes=state.passes + len(points) + passes,
         idle=0 if has_moved else state.idle + 1,
     )
 
