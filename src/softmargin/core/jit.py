@@ -3,6 +3,10 @@
 Only files whose name begins with an underscore use it, and those are imported at the first fit: importing
 `softmargin` does not import Numba. Compiled functions release the interpreter lock, take arrays and scalars,
 and are plain Python when `NUMBA_DISABLE_JIT=1`.
+
+The first fit of all waits for the compiler. Loops over entries compile several times faster than NumPy's expressions of
+whole arrays: assigning one array to a part of another, `x[:] = y` or `x[index] = y`, alone takes a second, because
+Numba then compiles the text of an error message.
 """
 
 import hashlib
