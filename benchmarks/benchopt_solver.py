@@ -9,7 +9,7 @@ Its curves are made of fits to one tolerance after the other.
 """
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from benchopt import BaseSolver
@@ -22,7 +22,7 @@ class Solver(BaseSolver):
     install_cmd = "conda"
     requirements = ("pip::softmargin",)
     sampling_strategy = "tolerance"
-    parameters = {"solver": ["auto"], "n_jobs": [1]}
+    parameters: ClassVar = {"solver": ["auto"], "n_jobs": [1]}
 
     def set_objective(self, X: Any, y: np.ndarray, C: float) -> None:
         from softmargin import LinearSVC
