@@ -1,4 +1,4 @@
-"""Small data, which is most of what is fitted: SVC, SVR and LinearSVC on scikit-learn's own data sets, against its own.
+"""Small data, which is most of what is fitted: SVC, SVR and LinearSVC on scikit-learn's data sets, beside its own.
 
 Goal: at most 1.5 times scikit-learn's time, at an objective that is as good, with the defaults of both.
 """
@@ -160,8 +160,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "SVR learns the numbers of the classes; the target of diabetes is standardised for SVR, and split at its "
         "median for SVC.",
         "LinearSVC: loss='hinge' for both. scikit-learn penalises the intercept and proves nothing; where it ends at its "
-        "limit of 1,000 iterations it warns. softmargin's intercept is free, and its gap of 1e-3 is proven. So there are "
-        "no objectives to compare.",
+        "limit of 1,000 iterations it warns. softmargin's intercept is free, and its gap of 1e-3 is proven. So there "
+        "are no objectives to compare.",
         "objectives: sums over all pairs of classes, recomputed in float64 by benchmarks/family_objective.py.",
     ]
 
