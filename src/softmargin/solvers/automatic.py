@@ -24,7 +24,7 @@ from softmargin.core.stopping import Measure
 from softmargin.solvers.base import Solver
 
 # Cutting planes begin where there are at most so many columns, and where C mean|x|^2 is more than so many times their
-# number, by the number of entries. Measured on Adult and Web (half a million entries, where C = 1 is just above and just
+# number, by the number of entries. Measured on Adult and Web (half a million entries; C = 1 is just above and just
 # below 0.06) and on e-mails of raw counts (60,000 entries).
 FEW_COLUMNS = 1024
 ENTRIES_AND_LENGTHS = ((1 << 20, 0.0), (1 << 18, 0.06), (0, 30.0))
