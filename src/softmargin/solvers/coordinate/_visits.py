@@ -150,8 +150,8 @@ def sweep(flat, terms, shape, v, sums, counts, most, goal):
     Each epoch has a new order, sets rows aside that stay where they are, moves b, and adds its w to the tail. It is the
     last one if the gap that it met is at most `goal` and the last look is long enough ago, if no row is active any
     more, or if the next look is due. sums = [excess, w.mean(x), b, threshold, largest violation, gap] and counts =
-    [active rows, place in the epoch, epochs, visits, length of the tail, epoch in which the tail begins anew, visits at
-    which the next look may be, visits at which it is due] are changed.
+    [active rows, place in the epoch, epochs, visits, epochs in the tail, visits at which the next look may be, visits
+    at which it is due] are changed.
     """
     made, last_epoch = 0, counts[2] + MOST_EPOCHS
     while made < most and counts[2] < last_epoch:
@@ -174,7 +174,7 @@ def sweep(flat, terms, shape, v, sums, counts, most, goal):
 @compiled
 def is_last(sums, counts, goal):
     """Whether no other epoch follows now."""
-    return (sums[5] <= goal and counts[3] >= counts[6]) or counts[0] == 0 or counts[3] >= counts[7]
+    return (sums[5] <= goal and counts[3] >= counts[5]) or counts[0] == 0 or counts[3] >= counts[6]
 
 
 @compiled
@@ -195,11 +195,8 @@ def end_epoch(shape, v, sums, counts):
         else:
             k += 1
     sums[2] += shape.penalty * sums[0]
-    if counts[2] >= counts[5]:
-        v.tail[:] = 0.0
-        counts[4], counts[5] = 0, np.int64(shape.tail_growth * counts[2]) + 1
-    v.tail[:] += v.w
     counts[4] += 1
+    v.tail[:] += (v.w - v.tail) * ((shape.tail_power + 1.0) / (shape.tail_power + counts[4]))
 
 
 @compiled

@@ -13,7 +13,8 @@
 Two things are added to the method of the paper:
 
 - The primal value of w lags behind the dual value of beta, by a factor of 10 to 40 on text. The mean of w over the last
-  third of the epochs is a much better point, and the best point on the line through both is better still.
+  epochs is a much better point, the best point on the line through both is better still, and a multiple of it the best:
+  rows at the margin miss it by a little, at C times the price, and a longer w costs less.
 - A free intercept is the multiplier of sum(beta) = total. It costs next to nothing as an augmented Lagrangian: the
   score of a row is w.x_i + b + s2 excess, with excess = sum(beta) - total carried along, and b += s2 excess after every
   epoch. Rows far from the origin would make that slow, so that the rows are centred, without being touched: w is
@@ -51,8 +52,9 @@ from softmargin.solvers.coordinate.classes import KnownClasses, is_state_of_clas
 # Compiled code is interrupted between slices of about this many values. A step is as long, or an epoch if that is
 # longer.
 SLICE_VALUES = 1 << 20
-# The mean of w begins anew when this many times as many epochs were made as at its last beginning.
-TAIL_GROWTH = 1.5
+# In the mean of w over the epochs that after epoch t has a weight that grows like t to this power: half of all weight
+# lies on the last twelfth of the epochs.
+TAIL_POWER = 8.0
 # The value of the point is computed whenever the visits have grown by the second factor, or by the first if the gap
 # seems to be small enough.
 SOON, LATE = 1.1, 2.0
@@ -81,12 +83,12 @@ class Terms(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What all rows have in common: the constant feature, s2, |mean(x)|^2 + s2, and how the tail grows."""
+    """What all rows have in common: the constant feature, s2, |mean(x)|^2 + s2, and the weights of the tail."""
 
     bias: float
     penalty: float
     spread: float
-    tail_growth: float
+    tail_power: float
 
 
 class Vectors(NamedTuple):
@@ -172,8 +174,8 @@ class Sweep:
 
     w is X'beta, with the weight of the constant feature last, or 0. The first `n_active` rows of `order` are visited.
     `excess` is sum(beta) less what it should be, `along_mean` is w.mean(x). Rows are set aside if they stay where they
-    are by more than `threshold`; none are as long as that is negative. `tail` is the sum of the points after the last
-    `n_tail` epochs. `correction` is what the last estimate of the gap was wrong by.
+    are by more than `threshold`; none are as long as that is negative. `tail` is the mean of w after each of `n_tail`
+    epochs, the later the heavier. `correction` is what the last estimate of the gap was wrong by.
     """
 
     w: np.ndarray
@@ -182,7 +184,6 @@ class Sweep:
     excess: float
     along_mean: float
     tail: np.ndarray
-    tail_end: int
     next_look: int
     due: int
     n_tail: int = 0
@@ -368,9 +369,7 @@ def _known(problem: CoordinateProblem) -> Known | KnownClasses:
     return Known(terms, given.total, present, penalty, spread, row_values)
 
 
-def _first_sweep(
-    problem: CoordinateProblem, known: Known | KnownClasses, beta: np.ndarray, epochs: int = 0, visits: int = 0
-) -> Sweep:
+def _first_sweep(problem: CoordinateProblem, known: Known | KnownClasses, beta: np.ndarray) -> Sweep:
     """All rows are active, and the mean of the points begins."""
     w, excess, along_mean = known.first_weights(problem, beta)
     return Sweep(
@@ -380,14 +379,16 @@ def _first_sweep(
         excess=excess,
         along_mean=along_mean,
         tail=np.zeros(w.size),
-        tail_end=epochs + 4,
-        next_look=visits + known.present.size,
-        due=visits + known.present.size,
+        next_look=known.present.size,
+        due=known.present.size,
     )
 
 
 def _restarted(problem: CoordinateProblem, start: CoordinateState) -> CoordinateState:
-    """A state at another C: its variables in the same shares of their ranges, and its best point."""
+    """A state at another C: its variables in the same shares of their ranges, and its best point.
+
+    Passes are counted anew, because looks become rarer as they grow, and "auto" gives up after a number of them.
+    """
     known = _known(problem)
     beta = known.clipped(start.beta * (problem.C / start.C))
     state = replace(
@@ -397,7 +398,10 @@ def _restarted(problem: CoordinateProblem, start: CoordinateState) -> Coordinate
         primal=0.5 * float(start.best @ start.best) + problem.C * problem.risk(start.best_f),
         dual=known.first_dual,
         C=problem.C,
-        sweep=_first_sweep(problem, known, beta, start.epochs, start.visits),
+        sweep=_first_sweep(problem, known, beta),
+        epochs=0,
+        visits=0,
+        passes=0,
         idle=0,
         known=known,
     )
@@ -419,17 +423,17 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
     threshold = sweep.threshold if sweep.threshold >= 0.0 else math.inf
     sums = np.array([sweep.excess, sweep.along_mean, state.b, threshold, 0.0, math.inf])
     counts = np.array(
-        [sweep.n_active, 0, state.epochs, state.visits, sweep.n_tail, sweep.tail_end, sweep.next_look, sweep.due],
+        [sweep.n_active, 0, state.epochs, state.visits, sweep.n_tail, sweep.next_look, sweep.due],
         dtype=np.int64,
     )
-    shape = Shape(problem.intercept.feature, known.penalty, known.spread, TAIL_GROWTH)
+    shape = Shape(problem.intercept.feature, known.penalty, known.spread, TAIL_POWER)
     most = max(1, int(SLICE_VALUES / known.row_values))
     is_in_epoch = sweep.n_active > 0
     while is_in_epoch:
         problem.workers.check()
         known.sweep(problem, shape, vectors, sums, counts, most, goal)
         is_in_epoch = counts[1] > 0
-    n_active, _, epochs, visits, n_tail, tail_end, _, _ = counts.tolist()
+    n_active, _, epochs, visits, n_tail, _, _ = counts.tolist()
     excess, along_mean, b, threshold, _, gap = sums.tolist()
     after = replace(
         state,
@@ -445,7 +449,6 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
             along_mean=along_mean,
             tail=vectors.tail,
             n_tail=n_tail,
-            tail_end=tail_end,
             threshold=threshold if threshold < math.inf else -1.0,
         ),
         is_measured=False,
@@ -461,19 +464,17 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
     assert known is not None
     w = known.weights(problem, sweep.w)
     f = problem.outputs(w)
-    best, best_f, primal, passes = state.best, state.best_f, state.primal, state.passes + 1
-    value = 0.5 * float(w @ w) + problem.C * problem.risk(f)
-    if value < primal:
-        best, best_f, primal = w, f, value
+    point, passes = _Point(w, f), state.passes + 1
     if sweep.n_tail > 1:
-        line = known.weights(problem, sweep.tail) / sweep.n_tail - w
-        df = problem.outputs(line)
+        line = known.weights(problem, sweep.tail) - w
+        point = point.along(problem, line, problem.outputs(line))
         passes += 1
-        k = problem.minimise_along(f, df, float(line @ line), float(w @ line)).k
-        point, outputs = w + k * line, f + k * df
-        value = 0.5 * float(point @ point) + problem.C * problem.risk(outputs)
-        if value < primal:
-            best, best_f, primal = point, outputs, value
+    # A longer w costs less than what rows at the margin miss it by, times C.
+    point = _Point(np.zeros(w.size), np.zeros(f.size)).along(problem, point.w, point.f)
+    best, best_f, primal = state.best, state.best_f, state.primal
+    value = 0.5 * float(point.w @ point.w) + problem.C * problem.risk(point.f)
+    if value < primal:
+        best, best_f, primal = point.w, point.f, value
 
     bound, dual = state.bound, state.dual
     beta, value, more = known.judged(problem, state.beta, w, sweep.excess)
@@ -510,6 +511,18 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
         passes=passes,
         idle=0 if has_moved else state.idle + 1,
     )
+
+
+class _Point(NamedTuple):
+    """Weights and their outputs."""
+
+    w: np.ndarray
+    f: np.ndarray
+
+    def along(self, problem: CoordinateProblem, line: np.ndarray, df: np.ndarray) -> "_Point":
+        """The best point on the half line from here, which costs no pass over the data."""
+        k = problem.minimise_along(self.f, df, float(line @ line), float(self.w @ line)).k
+        return _Point(self.w + k * line, self.f + k * df)
 
 
 def _correction(gap: float, estimate: float) -> float:
