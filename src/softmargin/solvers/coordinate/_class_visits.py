@@ -12,7 +12,7 @@ whose variables may still grow have the highest of all G_k.
 import numpy as np
 
 from softmargin.core.jit import compiled
-from softmargin.solvers.coordinate._visits import MOST_EPOCHS, end_epoch, is_last, shuffle
+from softmargin.solvers.coordinate._visits import MOST_EPOCHS, end_epoch, is_last, set_aside, shuffle
 
 
 @compiled
@@ -150,7 +150,7 @@ def visit(flat, rows, terms, bias, beta, W, threshold, dropped):
 
 @compiled
 def sweep(flat, terms, shape, v, W, sums, counts, most, goal):
-    """The same as `_visits.sweep`; W is v.w by columns and classes."""
+    """The same as `_visits.sweep`, but every active row is visited once in an epoch; W is v.w by columns and classes."""
     made, last_epoch = 0, counts[2] + MOST_EPOCHS
     while made < most and counts[2] < last_epoch:
         if counts[1] == 0:
@@ -164,6 +164,9 @@ def sweep(flat, terms, shape, v, W, sums, counts, most, goal):
         counts[1] += rows.size
         if counts[1] < counts[0]:
             return
+        counts[1] = 0
+        counts[3] += counts[0]
+        counts[0] = set_aside(v, counts[0], counts[0])
         end_epoch(shape, v, sums, counts)
         if is_last(sums, counts, goal):
             return

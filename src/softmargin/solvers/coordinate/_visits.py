@@ -20,6 +20,9 @@ from softmargin.core.jit import compiled
 # steps would mean anything.
 MOST_EPOCHS = 64
 _AHEAD = 30.0  # epochs for which a step of b is looked ahead
+# A row that gains at least this share of what rows gained in the last turn on average is visited again in the next
+# turn. Any other waits twice as long as the last time, at most so many turns.
+_FAIR_SHARE, _LONGEST_WAIT = 0.5, 32
 
 
 @compiled
@@ -72,20 +75,22 @@ def loss_of(terms, i, u):
 
 
 @compiled
-def visit(flat, rows, terms, shape, b, beta, w, sums, threshold, dropped):
-    """One step on each of the `rows`; changes beta, w and sums.
+def visit(flat, rows, dropped, terms, shape, v, sums, turn):
+    """One step on each of the `rows`; changes v and sums.
 
-    Rows whose variable stays at an end of its range by more than `threshold` are marked in `dropped`. Returns the
-    largest violation of the optimality conditions that was met, and the sum of what each row adds to the duality gap,
+    Rows whose variable stays at an end of its range by more than the threshold are marked in `dropped`. `sums` gets the
+    largest violation of the optimality conditions that was met, what the steps gained, and what rows add to the gap,
 
         loss_i(u_i) - t_i beta_i + epsilon |beta_i| + 1/2 ridge_i beta_i^2 + u_i beta_i  >=  0,
 
-    as it was met. It is zero for rows that are where they should be, and so rows that are not visited hardly count.
+    as it was met, times the turns for which the row has waited. It is zero for rows that are where they should be, and
+    so rows that are set aside hardly count.
     """
+    beta, w = v.beta, v.w
     values, indices, indptr, n_rows, n_cols = flat.values, flat.indices, flat.indptr, flat.n_rows, flat.n_cols
     is_sparse, is_centred, has_ridge = indptr.size > 0, terms.shift.size > 0, terms.ridge.size > 0
     epsilon, bias = terms.epsilon, shape.bias
-    excess, along_mean, worst, gap = sums[0], sums[1], 0.0, 0.0
+    excess, along_mean, b, threshold, worst, gap, fair, gained = sums
     for k in range(rows.size):
         i = rows[k]
         begin, end = i * n_cols, (i + 1) * n_cols
@@ -101,10 +106,13 @@ def visit(flat, rows, terms, shape, b, beta, w, sums, threshold, dropped):
             u -= excess * terms.shift[i]
         old, q = beta[i], terms.curvature[i]
         g = u - terms.target[i]
-        gap += loss_of(terms, i, u) + g * old + epsilon * abs(old)
+        share = loss_of(terms, i, u) + g * old + epsilon * abs(old)
         if has_ridge:
-            gap += 0.5 * terms.ridge[i] * old * old
+            share += 0.5 * terms.ridge[i] * old * old
             g += terms.ridge[i] * old
+        gap += share * v.wait[i]
+        v.wait[i] = min(2 * v.wait[i], _LONGEST_WAIT)
+        v.due[i] = turn + v.wait[i]
         rising = g + epsilon if old >= 0.0 else g - epsilon  # the derivative if beta_i rises, and if it falls
         falling = g + epsilon if old > 0.0 else g - epsilon
         if rising < 0.0 and old < terms.hi[i]:
@@ -125,6 +133,10 @@ def visit(flat, rows, terms, shape, b, beta, w, sums, threshold, dropped):
         step = new - old
         if step == 0.0:
             continue
+        gain = -step * (rising if step > 0.0 else falling)  # up to a factor between one half and one
+        gained += gain
+        if gain >= fair:
+            v.wait[i], v.due[i] = 1, turn + 1
         beta[i] = new
         if is_sparse:
             for t in range(begin, end):
@@ -139,33 +151,71 @@ def visit(flat, rows, terms, shape, b, beta, w, sums, threshold, dropped):
         excess += step
         if is_centred:
             along_mean += step * terms.shift[i]
-    sums[0], sums[1] = excess, along_mean
-    return worst, gap
+    sums[0], sums[1], sums[4], sums[5], sums[7] = excess, along_mean, worst, gap, gained
+
+
+@compiled
+def bring_due_rows_forward(v, n_active, turn):
+    """(n_due, turn): the rows that are due come first among the active ones; if there are none, a later turn comes."""
+    soonest = v.due[v.order[0]]
+    for k in range(1, n_active):
+        soonest = min(soonest, v.due[v.order[k]])
+    turn, n_due = max(turn, soonest), 0
+    for k in range(n_active):
+        if v.due[v.order[k]] <= turn:
+            v.order[k], v.order[n_due] = v.order[n_due], v.order[k]
+            n_due += 1
+    return n_due, turn
+
+
+@compiled
+def set_aside(v, n_active, n_visited):
+    """Rows that are to be set aside change places with the last ones; how many are still active."""
+    for k in range(n_visited - 1, -1, -1):
+        if v.dropped[k]:
+            n_active -= 1
+            v.order[k], v.order[n_active] = v.order[n_active], v.order[k]
+            v.dropped[k] = False
+    return n_active
 
 
 @compiled
 def sweep(flat, terms, shape, v, sums, counts, most, goal):
     """Epochs over the active rows, until `most` rows are visited, in the middle of an epoch if it is a long one.
 
-    Each epoch has a new order, sets rows aside that stay where they are, moves b, and adds its w to the tail. It is the
-    last one if the gap that it met is at most `goal` and the last look is long enough ago, if no row is active any
-    more, or if the next look is due. sums = [excess, w.mean(x), b, threshold, largest violation, gap] and counts =
-    [active rows, place in the epoch, epochs, visits, epochs in the tail, visits at which the next look may be, visits
-    at which it is due] are changed.
+    An epoch is as many visits as there are active rows, in turns: each takes the rows that are due in a new order, and
+    sets those aside that stay where they are. An epoch moves b, and adds its w to the tail. It is the last one if the
+    gap that it met is at most `goal` and the last look is long enough ago, if no row is active any more, or if the next
+    look is due. Changed are sums = [excess, w.mean(x), b, threshold, largest violation, gap, fair gain of a visit, what
+    this turn gained] and counts = [active rows, place in the turn, epochs, visits, epochs in the tail, visits at which
+    the next look may be, visits at which it is due, rows of this turn, number of the turn, visits in this epoch, turns
+    in this epoch].
     """
     made, last_epoch = 0, counts[2] + MOST_EPOCHS
     while made < most and counts[2] < last_epoch:
         if counts[1] == 0:
-            shuffle(v.order, counts[0], v.seed)
-            sums[4], sums[5] = 0.0, 0.0
-        part = slice(counts[1], min(counts[0], counts[1] + most - made))
-        rows, dropped = v.order[part], v.dropped[part]
-        worst, gap = visit(flat, rows, terms, shape, sums[2], v.beta, v.w, sums, sums[3], dropped)
-        sums[4], sums[5] = max(sums[4], worst), sums[5] + gap
-        made += rows.size
-        counts[1] += rows.size
-        if counts[1] < counts[0]:
+            if counts[9] == 0:
+                sums[4], sums[5], counts[10] = 0.0, 0.0, 0
+            counts[7], counts[8] = bring_due_rows_forward(v, counts[0], counts[8])
+            shuffle(v.order, counts[7], v.seed)
+            sums[7] = 0.0
+        part = slice(counts[1], min(counts[7], counts[1] + most - made))
+        visit(flat, v.order[part], v.dropped[part], terms, shape, v, sums, counts[8])
+        made += part.stop - part.start
+        counts[1] = part.stop
+        if counts[1] < counts[7]:
             return
+        sums[6] = _FAIR_SHARE * sums[7] / counts[7]
+        counts[1] = 0
+        counts[8] += 1
+        counts[9] += counts[7]
+        counts[10] += 1
+        counts[0] = set_aside(v, counts[0], counts[7])
+        if counts[9] < counts[0]:
+            continue
+        sums[5] /= counts[10]
+        counts[3] += counts[9]
+        counts[9] = 0
         end_epoch(shape, v, sums, counts)
         if is_last(sums, counts, goal):
             return
@@ -179,21 +229,10 @@ def is_last(sums, counts, goal):
 
 @compiled
 def end_epoch(shape, v, sums, counts):
-    """What follows the last row of an epoch: see `sweep`."""
-    counts[1] = 0
+    """What follows the last visit of an epoch: see `sweep`."""
     counts[2] += 1
-    counts[3] += counts[0]
     # While the excess still moves b, rows that b may reach in the next epochs are not set aside.
     sums[3] = max(sums[4], _AHEAD * shape.penalty * abs(sums[0]))
-    k = 0
-    while k < counts[0]:  # rows to be set aside change places with the last ones
-        if v.dropped[k]:
-            counts[0] -= 1
-            last = counts[0]
-            v.order[k], v.order[last] = v.order[last], v.order[k]
-            v.dropped[k], v.dropped[last] = v.dropped[last], False
-        else:
-            k += 1
     sums[2] += shape.penalty * sums[0]
     counts[4] += 1
     v.tail[:] += (v.w - v.tail) * ((shape.tail_power + 1.0) / (shape.tail_power + counts[4]))

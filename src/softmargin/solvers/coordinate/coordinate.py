@@ -100,6 +100,8 @@ class Vectors(NamedTuple):
     order: np.ndarray
     dropped: np.ndarray
     seed: np.ndarray
+    wait: np.ndarray
+    due: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,23 @@ class Known:
 
 
 @dataclass(frozen=True)
+class Turns:
+    """When rows are visited: row i waits for wait[i] turns and is due in turn due[i]; `now` is the next turn.
+
+    `fair` is what a visit has to gain so that the row is due again at once.
+    """
+
+    wait: np.ndarray
+    due: np.ndarray
+    now: int = 0
+    fair: float = 0.0
+
+    @classmethod
+    def first(cls, n_rows: int) -> "Turns":
+        return cls(np.ones(n_rows, dtype=np.int32), np.zeros(n_rows, dtype=np.int32))
+
+
+@dataclass(frozen=True)
 class Sweep:
     """Where the visits have come to.
 
@@ -176,6 +195,7 @@ class Sweep:
     `excess` is sum(beta) less what it should be, `along_mean` is w.mean(x). Rows are set aside if they stay where they
     are by more than `threshold`; none are as long as that is negative. `tail` is the mean of w after each of `n_tail`
     epochs, the later the heavier. `correction` is what the last estimate of the gap was wrong by.
+    `turns` may begin anew at any time, and so they are never saved.
     """
 
     w: np.ndarray
@@ -189,6 +209,7 @@ class Sweep:
     n_tail: int = 0
     threshold: float = -1.0
     correction: float = 1.0
+    turns: "Turns | None" = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -412,6 +433,7 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
     """Enough epochs to make a step, or until the gap seems to be as small as `goal`; and the estimate of the gap."""
     known, sweep = state.known, state.sweep
     assert known is not None
+    turns = sweep.turns or Turns.first(known.n_rows)
     vectors = Vectors(
         state.beta.copy(),
         sweep.w.copy(),
@@ -419,11 +441,13 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
         sweep.order.copy(),
         np.zeros(sweep.order.size, dtype=np.bool_),
         np.array([state.seed], dtype=np.uint64),
+        turns.wait.copy(),
+        turns.due.copy(),
     )
     threshold = sweep.threshold if sweep.threshold >= 0.0 else math.inf
-    sums = np.array([sweep.excess, sweep.along_mean, state.b, threshold, 0.0, math.inf])
+    sums = np.array([sweep.excess, sweep.along_mean, state.b, threshold, 0.0, math.inf, turns.fair, 0.0])
     counts = np.array(
-        [sweep.n_active, 0, state.epochs, state.visits, sweep.n_tail, sweep.next_look, sweep.due],
+        [sweep.n_active, 0, state.epochs, state.visits, sweep.n_tail, sweep.next_look, sweep.due, 0, turns.now, 0, 0],
         dtype=np.int64,
     )
     shape = Shape(problem.intercept.feature, known.penalty, known.spread, TAIL_POWER)
@@ -432,9 +456,9 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
     while is_in_epoch:
         problem.workers.check()
         known.sweep(problem, shape, vectors, sums, counts, most, goal)
-        is_in_epoch = counts[1] > 0
-    n_active, _, epochs, visits, n_tail, _, _ = counts.tolist()
-    excess, along_mean, b, threshold, _, gap = sums.tolist()
+        is_in_epoch = counts[1] > 0 or counts[9] > 0
+    n_active, _, epochs, visits, n_tail, _, _, _, now, _, _ = counts.tolist()
+    excess, along_mean, b, threshold, _, gap, fair, _ = sums.tolist()
     after = replace(
         state,
         beta=vectors.beta,
@@ -449,6 +473,7 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
             along_mean=along_mean,
             tail=vectors.tail,
             n_tail=n_tail,
+            turns=Turns(vectors.wait, vectors.due, now, fair),
             threshold=threshold if threshold < math.inf else -1.0,
         ),
         is_measured=False,
