@@ -21,8 +21,8 @@ from softmargin.core.jit import compiled
 MOST_EPOCHS = 64
 _AHEAD = 30.0  # epochs for which a step of b is looked ahead
 # A row that gains at least this share of what rows gained in the last turn on average is visited again in the next
-# turn. Any other waits twice as long as the last time, at most so many turns.
-_FAIR_SHARE, _LONGEST_WAIT = 0.5, 32
+# turn. Any other waits twice as long as the last time, at most so many turns. In the first epochs none waits.
+_FAIR_SHARE, _LONGEST_WAIT, _FIRST_EPOCHS = 0.5, 32, 2
 
 
 @compiled
@@ -75,7 +75,7 @@ def loss_of(terms, i, u):
 
 
 @compiled
-def visit(flat, rows, dropped, terms, shape, v, sums, turn):
+def visit(flat, rows, dropped, terms, shape, v, sums, turn, longest_wait):
     """One step on each of the `rows`; changes v and sums.
 
     Rows whose variable stays at an end of its range by more than the threshold are marked in `dropped`. `sums` gets the
@@ -111,7 +111,7 @@ def visit(flat, rows, dropped, terms, shape, v, sums, turn):
             share += 0.5 * terms.ridge[i] * old * old
             g += terms.ridge[i] * old
         gap += share * v.wait[i]
-        v.wait[i] = min(2 * v.wait[i], _LONGEST_WAIT)
+        v.wait[i] = min(2 * v.wait[i], longest_wait)
         v.due[i] = turn + v.wait[i]
         rising = g + epsilon if old >= 0.0 else g - epsilon  # the derivative if beta_i rises, and if it falls
         falling = g + epsilon if old > 0.0 else g - epsilon
@@ -200,7 +200,7 @@ def sweep(flat, terms, shape, v, sums, counts, most, goal):
             shuffle(v.order, counts[7], v.seed)
             sums[7] = 0.0
         part = slice(counts[1], min(counts[7], counts[1] + most - made))
-        visit(flat, v.order[part], v.dropped[part], terms, shape, v, sums, counts[8])
+        visit(flat, v.order[part], v.dropped[part], terms, shape, v, sums, counts[8], _LONGEST_WAIT if counts[2] >= _FIRST_EPOCHS else 1)
         made += part.stop - part.start
         counts[1] = part.stop
         if counts[1] < counts[7]:
