@@ -184,7 +184,7 @@ def sweep(flat, terms, shape, v, sums, counts, most, goal):
     """Epochs over the active rows, until `most` rows are visited, in the middle of an epoch if it is a long one.
 
     An epoch is as many visits as there are active rows, in turns: each takes the rows that are due in a new order, and
-    sets those aside that stay where they are. An epoch moves b, and adds its w to the tail. It is the last one if the
+    sets those aside that stay where they are, and moves b. An epoch adds its w to the tail. It is the last one if the
     gap that it met is at most `goal` and the last look is long enough ago, if no row is active any more, or if the next
     look is due. Changed are sums = [excess, w.mean(x), b, threshold, largest violation, gap, fair gain of a visit, what
     this turn gained] and counts = [active rows, place in the turn, epochs, visits, epochs in the tail, visits at which
@@ -211,6 +211,7 @@ def sweep(flat, terms, shape, v, sums, counts, most, goal):
         counts[9] += counts[7]
         counts[10] += 1
         counts[0] = set_aside(v, counts[0], counts[7])
+        sums[2] += shape.penalty * sums[0]
         if counts[9] < counts[0]:
             continue
         sums[5] /= counts[10]
@@ -233,7 +234,6 @@ def end_epoch(shape, v, sums, counts):
     counts[2] += 1
     # While the excess still moves b, rows that b may reach in the next epochs are not set aside.
     sums[3] = max(sums[4], _AHEAD * shape.penalty * abs(sums[0]))
-    sums[2] += shape.penalty * sums[0]
     counts[4] += 1
     v.tail[:] += (v.w - v.tail) * ((shape.tail_power + 1.0) / (shape.tail_power + counts[4]))
 
