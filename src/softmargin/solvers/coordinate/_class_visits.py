@@ -12,7 +12,7 @@ whose variables may still grow have the highest of all G_k.
 import numpy as np
 
 from softmargin.core.jit import compiled
-from softmargin.solvers.coordinate._visits import MOST_EPOCHS, end_epoch, is_last, set_aside, shuffle
+from softmargin.solvers.coordinate._visits import MOST_EPOCHS, end_epoch, is_last, shuffle
 
 
 @compiled
@@ -149,6 +149,16 @@ def visit(flat, rows, terms, bias, beta, W, threshold, dropped):
 
 
 @compiled
+def set_aside(v, counts):
+    """Rows that are to be set aside change places with the last active ones."""
+    for k in range(counts[0] - 1, -1, -1):
+        if v.dropped[k]:
+            counts[0] -= 1
+            v.order[k], v.order[counts[0]] = v.order[counts[0]], v.order[k]
+            v.dropped[k] = False
+
+
+@compiled
 def sweep(flat, terms, shape, v, W, sums, counts, most, goal):
     """The same as `_visits.sweep`, but every active row is visited once in an epoch; W is v.w by columns and classes."""
     made, last_epoch = 0, counts[2] + MOST_EPOCHS
@@ -166,7 +176,7 @@ def sweep(flat, terms, shape, v, W, sums, counts, most, goal):
             return
         counts[1] = 0
         counts[3] += counts[0]
-        counts[0] = set_aside(v, counts[0], counts[0])
+        set_aside(v, counts)
         end_epoch(shape, v, sums, counts)
         if is_last(sums, counts, goal):
             return

@@ -23,6 +23,7 @@ _AHEAD = 30.0  # epochs for which a step of b is looked ahead
 # A row that gains at least this share of what rows gained in the last turn on average is visited again in the next
 # turn. Any other waits twice as long as the last time, at most so many turns. In the first epochs none waits.
 _FAIR_SHARE, _LONGEST_WAIT, _FIRST_EPOCHS = 0.5, 32, 2
+_NEVER = 2**31 - 1  # the turn in which a row is due that is set aside
 
 
 @compiled
@@ -75,10 +76,10 @@ def loss_of(terms, i, u):
 
 
 @compiled
-def visit(flat, rows, dropped, terms, shape, v, sums, turn, longest_wait):
+def visit(flat, rows, terms, shape, v, sums, turn, longest_wait):
     """One step on each of the `rows`; changes v and sums.
 
-    Rows whose variable stays at an end of its range by more than the threshold are marked in `dropped`. `sums` gets the
+    Rows whose variable stays at an end of its range by more than the threshold are never due again. `sums` gets the
     largest violation of the optimality conditions that was met, what the steps gained, and what rows add to the gap,
 
         loss_i(u_i) - t_i beta_i + epsilon |beta_i| + 1/2 ridge_i beta_i^2 + u_i beta_i  >=  0,
@@ -121,7 +122,8 @@ def visit(flat, rows, dropped, terms, shape, v, sums, turn, longest_wait):
             worst = max(worst, falling)
         else:
             room = min(rising if old < terms.hi[i] else np.inf, -falling if old > terms.lo[i] else np.inf)
-            dropped[k] = room > threshold
+            if room > threshold:
+                v.due[i] = _NEVER
             continue
         if q > 0.0:
             z = old - g / q
@@ -155,71 +157,81 @@ def visit(flat, rows, dropped, terms, shape, v, sums, turn, longest_wait):
 
 
 @compiled
-def bring_due_rows_forward(v, n_active, turn):
-    """(n_due, turn): the rows that are due come first among the active ones; if there are none, a later turn comes."""
-    soonest = v.due[v.order[0]]
-    for k in range(1, n_active):
-        soonest = min(soonest, v.due[v.order[k]])
-    turn, n_due = max(turn, soonest), 0
-    for k in range(n_active):
-        if v.due[v.order[k]] <= turn:
-            v.order[k], v.order[n_due] = v.order[n_due], v.order[k]
-            n_due += 1
-    return n_due, turn
+def enter(rows, due, turn, first, following):
+    """Enter rows into a calendar: first[t % size] is a row that is due in turn t, and others follow it up to -1."""
+    for i in rows:
+        if due[i] < _NEVER:
+            slot = max(due[i], turn) % first.size
+            first[slot], following[i] = i, first[slot]
 
 
 @compiled
-def set_aside(v, n_active, n_visited):
-    """Rows that are to be set aside change places with the last ones; how many are still active."""
-    for k in range(n_visited - 1, -1, -1):
-        if v.dropped[k]:
-            n_active -= 1
-            v.order[k], v.order[n_active] = v.order[n_active], v.order[k]
-            v.dropped[k] = False
-    return n_active
+def take(turn, first, following, rows):
+    """Take the rows that are due in this turn out of the calendar; how many these are."""
+    count, slot = 0, turn % first.size
+    i = first[slot]
+    while i >= 0:
+        rows[count] = i
+        count += 1
+        i = following[i]
+    first[slot] = -1
+    return count
 
 
 @compiled
 def sweep(flat, terms, shape, v, sums, counts, most, goal):
     """Epochs over the active rows, until `most` rows are visited, in the middle of an epoch if it is a long one.
 
-    An epoch is as many visits as there are active rows, in turns: each takes the rows that are due in a new order, and
-    sets those aside that stay where they are, and moves b. An epoch adds its w to the tail. It is the last one if the
-    gap that it met is at most `goal` and the last look is long enough ago, if no row is active any more, or if the next
+    An epoch is as many visits as there are active rows, in turns: each takes the rows that are due in a new order, sets
+    those aside that stay where they are, and moves b. An epoch adds its w to the tail. It is the last one if the gap
+    that it met is at most `goal` and the last look is long enough ago, if no row is active any more, or if the next
     look is due. Changed are sums = [excess, w.mean(x), b, threshold, largest violation, gap, fair gain of a visit, what
-    this turn gained] and counts = [active rows, place in the turn, epochs, visits, epochs in the tail, visits at which
-    the next look may be, visits at which it is due, rows of this turn, number of the turn, visits in this epoch, turns
-    in this epoch].
+    this turn gained] and counts = [active rows, visits in this epoch, epochs, visits, epochs in the tail, visits at
+    which the next look may be, visits at which it is due, visits in this turn, number of the turn, turns in this
+    epoch].
     """
-    made, last_epoch = 0, counts[2] + MOST_EPOCHS
-    while made < most and counts[2] < last_epoch:
+    active = v.order[: counts[0]]
+    for i in active:
+        if v.due[i] == _NEVER:
+            v.due[i] = counts[8]
+    first, following = np.full(2 * _LONGEST_WAIT, -1), np.empty(v.due.size, dtype=np.int64)
+    enter(active, v.due, counts[8], first, following)
+    rows = np.empty(active.size, dtype=np.int64)
+    made, last_epoch, goes_on = 0, counts[2] + MOST_EPOCHS, True
+    while goes_on and made < most and counts[2] < last_epoch:
         if counts[1] == 0:
-            if counts[9] == 0:
-                sums[4], sums[5], counts[10] = 0.0, 0.0, 0
-            counts[7], counts[8] = bring_due_rows_forward(v, counts[0], counts[8])
-            shuffle(v.order, counts[7], v.seed)
-            sums[7] = 0.0
-        part = slice(counts[1], min(counts[7], counts[1] + most - made))
-        visit(flat, v.order[part], v.dropped[part], terms, shape, v, sums, counts[8], _LONGEST_WAIT if counts[2] >= _FIRST_EPOCHS else 1)
-        made += part.stop - part.start
-        counts[1] = part.stop
-        if counts[1] < counts[7]:
-            return
-        sums[6] = _FAIR_SHARE * sums[7] / counts[7]
-        counts[1] = 0
+            sums[4], sums[5], counts[9] = 0.0, 0.0, 0
+        n_due = take(counts[8], first, following, rows)
+        shuffle(rows, n_due, v.seed)
+        now = rows[: min(n_due, most - made)]
+        visit(flat, now, terms, shape, v, sums, counts[8], _LONGEST_WAIT if counts[2] >= _FIRST_EPOCHS else 1)
+        for i in now:
+            if v.due[i] == _NEVER:
+                counts[0] -= 1
+        enter(now, v.due, counts[8], first, following)
+        made += now.size
+        counts[1] += now.size
+        counts[7] += now.size
+        if now.size < n_due:
+            break
         counts[8] += 1
-        counts[9] += counts[7]
-        counts[10] += 1
-        counts[0] = set_aside(v, counts[0], counts[7])
-        sums[2] += shape.penalty * sums[0]
-        if counts[9] < counts[0]:
-            continue
-        sums[5] /= counts[10]
-        counts[3] += counts[9]
-        counts[9] = 0
-        end_epoch(shape, v, sums, counts)
-        if is_last(sums, counts, goal):
-            return
+        if counts[7] > 0:
+            sums[6], sums[7] = _FAIR_SHARE * sums[7] / counts[7], 0.0
+            sums[2] += shape.penalty * sums[0]
+            counts[7] = 0
+            counts[9] += 1
+        if counts[1] >= counts[0]:
+            sums[5] /= max(1, counts[9])
+            counts[3] += counts[1]
+            counts[1] = 0
+            end_epoch(shape, v, sums, counts)
+            goes_on = not is_last(sums, counts, goal)
+    count = 0
+    for k in range(active.size):
+        i = active[k]
+        if v.due[i] < _NEVER:
+            active[k], active[count] = active[count], i
+            count += 1
 
 
 @compiled

@@ -447,7 +447,7 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
     threshold = sweep.threshold if sweep.threshold >= 0.0 else math.inf
     sums = np.array([sweep.excess, sweep.along_mean, state.b, threshold, 0.0, math.inf, turns.fair, 0.0])
     counts = np.array(
-        [sweep.n_active, 0, state.epochs, state.visits, sweep.n_tail, sweep.next_look, sweep.due, 0, turns.now, 0, 0],
+        [sweep.n_active, 0, state.epochs, state.visits, sweep.n_tail, sweep.next_look, sweep.due, 0, turns.now, 0],
         dtype=np.int64,
     )
     shape = Shape(problem.intercept.feature, known.penalty, known.spread, TAIL_POWER)
@@ -456,8 +456,8 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
     while is_in_epoch:
         problem.workers.check()
         known.sweep(problem, shape, vectors, sums, counts, most, goal)
-        is_in_epoch = counts[1] > 0 or counts[9] > 0
-    n_active, _, epochs, visits, n_tail, _, _, _, now, _, _ = counts.tolist()
+        is_in_epoch = counts[1] > 0
+    n_active, _, epochs, visits, n_tail, _, _, _, now, _ = counts.tolist()
     excess, along_mean, b, threshold, _, gap, fair, _ = sums.tolist()
     after = replace(
         state,
