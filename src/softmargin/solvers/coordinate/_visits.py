@@ -22,7 +22,7 @@ MOST_EPOCHS = 64
 _AHEAD = 30.0  # epochs for which a step of b is looked ahead
 # A row that gains at least this share of what rows gained in the last turn on average is visited again in the next
 # turn. Any other waits twice as long as the last time, at most so many turns. In the first epochs none waits.
-_FAIR_SHARE, _LONGEST_WAIT, _FIRST_EPOCHS = 0.5, 32, 2
+_FAIR_SHARE, _LONGEST_WAIT, _FIRST_EPOCHS = 0.5, 64, 2
 _NEVER = 2**31 - 1  # the turn in which a row is due that is set aside
 
 
@@ -159,7 +159,8 @@ def visit(flat, rows, terms, shape, v, sums, turn, longest_wait):
 @compiled
 def enter(rows, due, turn, first, following):
     """Enter rows into a calendar: first[t % size] is a row that is due in turn t, and others follow it up to -1."""
-    for i in rows:
+    for k in range(rows.size - 1, -1, -1):
+        i = rows[k]
         if due[i] < _NEVER:
             slot = max(due[i], turn) % first.size
             first[slot], following[i] = i, first[slot]
