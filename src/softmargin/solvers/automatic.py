@@ -82,7 +82,7 @@ class Automatic:
         if isinstance(state, self.coordinates.state_type):
             return "Coordinate descent, because there are many features or little data."
         if suits_planes(problem):
-            return "Cutting planes (OCAS), because there are few features and much data."
+            return "Cutting planes (OCAS), because there are few features, and much data or long rows for this C."
         return "Coordinate descent, and then cutting planes (OCAS), because the gap did not close soon enough."
 
     def _turn_of(self, state: Any) -> Solver:

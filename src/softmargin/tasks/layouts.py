@@ -242,6 +242,8 @@ STATES = {
         "sweep.w": "F64 padded",
         "sweep.order": "I64 present",
         "sweep.tail": "F64 padded",
+        "sweep.wait": "I64 waiting",  # all rows, or none of joint classes
+        "sweep.due_turn": "I64 waiting",
     },
     "DualState": {
         "beta": "F64 members",

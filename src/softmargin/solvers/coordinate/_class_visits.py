@@ -149,8 +149,18 @@ def visit(flat, rows, terms, bias, beta, W, threshold, dropped):
 
 
 @compiled
+def set_aside(v, counts):
+    """Rows that are to be set aside change places with the last active ones."""
+    for k in range(counts[0] - 1, -1, -1):
+        if v.dropped[k]:
+            counts[0] -= 1
+            v.order[k], v.order[counts[0]] = v.order[counts[0]], v.order[k]
+            v.dropped[k] = False
+
+
+@compiled
 def sweep(flat, terms, shape, v, W, sums, counts, most, goal):
-    """The same as `_visits.sweep`; W is v.w by columns and classes."""
+    """As `_visits.sweep`, but every active row is visited once in an epoch; W is v.w by columns and classes."""
     made, last_epoch = 0, counts[2] + MOST_EPOCHS
     while made < most and counts[2] < last_epoch:
         if counts[1] == 0:
@@ -164,6 +174,9 @@ def sweep(flat, terms, shape, v, W, sums, counts, most, goal):
         counts[1] += rows.size
         if counts[1] < counts[0]:
             return
+        counts[1] = 0
+        counts[3] += counts[0]
+        set_aside(v, counts)
         end_epoch(shape, v, sums, counts)
         if is_last(sums, counts, goal):
             return

@@ -41,6 +41,7 @@ class KnownClasses:
     penalty: float = 0.0
     spread: float = 0.0
     first_dual: float = 0.0
+    n_waiting: int = 0  # every active row is visited in every epoch
 
     @classmethod
     def of(cls, problem: CoordinateProblem, given: JointCoordinates) -> "KnownClasses":
@@ -121,6 +122,8 @@ def n_padded(n_classes: int) -> int:
 def is_state_of_classes(problem: CoordinateProblem, given: JointCoordinates, state: Any, slack: float) -> bool:
     """Whether it can be a state of this problem: see `CoordinateState.is_one_of`."""
     sweep, present = state.sweep, np.flatnonzero(given.limits > 0.0)
+    if sweep.wait.size or sweep.due_turn.size:
+        return False
     if not 0 <= sweep.n_active <= sweep.order.size or not np.array_equal(np.sort(sweep.order), present):
         return False
     beta = state.beta.reshape(-1, given.n_classes)
