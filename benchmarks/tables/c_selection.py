@@ -259,8 +259,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         f"softmargin proves a relative gap of {GAP:g} for every fit. scikit-learn has one tolerance for the whole "
         f"grid: the loosest of {', '.join(f'{tol:g}' for tol in RIVAL_TOLERANCES)} at which all problems of the grid, "
         f"on all rows, have a relative gap of at most {GAP:g}, with up to {RIVAL_PASSES:,} passes for LinearSVC; and "
-        "its defaults, which are 1e-4 or 1,000 passes for LinearSVC and 1e-3 for SVC. Its largest gap in the table is that "
-        "of its objectives on all rows above a proven bound.",
+        "its defaults, which are 1e-4 or 1,000 passes for LinearSVC and 1e-3 for SVC. Its largest gap in the table is "
+        "that of its objectives on all rows above a proven bound.",
         f"linear: C from {PATH_CS[0]:g} to {PATH_CS[-1]:g} on a log scale, no intercept. Kernel: rbf, C from "
         f"{KERNEL_CS[0]:g} to {KERNEL_CS[-1]:g}, gamma {' and '.join(f'{gamma:g}' for gamma in KERNEL_GAMMAS)}. All "
         "searches have the same 5 stratified folds, and fit the best values on all rows in the end.",
