@@ -13,6 +13,7 @@ Section 5. Departs from the first: rows are set aside, and not single classes of
 classes cost little more than one.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,6 +29,13 @@ class ClassTerms(NamedTuple):
     limits: np.ndarray
     curvature: np.ndarray
     n_classes: int
+
+
+class OpenClasses(NamedTuple):
+    """The classes of each row, the open ones first, and how many of these there are: see `_class_visits`."""
+
+    order: np.ndarray
+    n_open: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -92,11 +100,20 @@ class KnownClasses:
         counts: np.ndarray,
         most: int,
         goal: float,
+        classes: "OpenClasses",
     ) -> None:
         from softmargin.solvers.coordinate import _class_visits
 
         by_columns = v.w.reshape(-1, n_padded(self.n_classes))
-        _class_visits.sweep(problem.rows.flat, self.terms, shape, v, by_columns, sums, counts, most, goal)
+        _class_visits.sweep(problem.rows.flat, self.terms, shape, v, classes, by_columns, sums, counts, most, goal)
+
+    def copied(self, classes: "OpenClasses | None") -> "OpenClasses":
+        """A copy of what is known about open classes, or all of them."""
+        if classes is not None:
+            return OpenClasses(classes.order.copy(), classes.n_open.copy())
+        order = np.empty((self.n_rows, self.n_classes), dtype=np.uint16)
+        order[:] = np.arange(self.n_classes)
+        return OpenClasses(order, np.full(self.n_rows, self.n_classes, dtype=np.int32))
 
     def judged(
         self, problem: CoordinateProblem, beta: np.ndarray, w: np.ndarray, excess: float
@@ -109,7 +126,8 @@ class KnownClasses:
         from softmargin.solvers.coordinate import _class_visits
 
         out = np.empty(self.n_rows)
-        _class_visits.rooms(self.terms, state.beta, f.reshape(self.n_classes, -1), out)
+        threshold = state.sweep.threshold if state.sweep.threshold >= 0.0 else math.inf
+        _class_visits.rooms(self.terms, state.beta, f.reshape(self.n_classes, -1), state.classes, threshold, out)
         return out
 
 

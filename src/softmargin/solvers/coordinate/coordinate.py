@@ -46,7 +46,7 @@ from softmargin.core.kinds import COORDINATES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import AT_BOUND, NEGLIGIBLE, Measure
 from softmargin.problems.base import CoordinateProblem, JointCoordinates
-from softmargin.solvers.coordinate.classes import KnownClasses, is_state_of_classes, n_padded
+from softmargin.solvers.coordinate.classes import KnownClasses, OpenClasses, is_state_of_classes, n_padded
 
 # Compiled code is interrupted between slices of about this many values. A step is as long, or an epoch if that is
 # longer.
@@ -137,11 +137,14 @@ class Known:
             along_mean = float(self.terms.shift @ beta) if self.terms.shift.size else 0.0
         return w, float(beta.sum()) - self.total, along_mean
 
+    def copied(self, classes: None) -> None:
+        """Only rows of several classes have some that are open."""
+
     def sweep(self, problem: CoordinateProblem, shape: Shape, *arguments: Any) -> None:
         """Epochs over the active rows; see `_visits.sweep`."""
         from softmargin.solvers.coordinate import _visits
 
-        _visits.sweep(problem.rows.flat, self.terms, shape, *arguments)
+        _visits.sweep(problem.rows.flat, self.terms, shape, *arguments[:-1])
 
     def judged(
         self, problem: CoordinateProblem, beta: np.ndarray, w: np.ndarray, excess: float
@@ -216,9 +219,10 @@ class CoordinateState:
     passes: int = 0
     idle: int = 0
     known: Known | KnownClasses | None = field(default=None, repr=False, compare=False)
+    classes: OpenClasses | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"known": None}
+        return self.__dict__ | {"known": None, "classes": None}
 
     def is_one_of(self, problem: CoordinateProblem) -> bool:
         """Whether it can be a state of this problem: one from a file may say anything, and compiled code believes it.
@@ -400,6 +404,7 @@ def _restarted(problem: CoordinateProblem, start: CoordinateState) -> Coordinate
         sweep=_first_sweep(problem, known, beta, start.epochs, start.visits),
         idle=0,
         known=known,
+        classes=known.copied(None),
     )
     return _measured(problem, state, 0.0)
 
@@ -424,10 +429,11 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
     )
     shape = Shape(problem.intercept.feature, known.penalty, known.spread, TAIL_GROWTH)
     most = max(1, int(SLICE_VALUES / known.row_values))
+    classes = known.copied(state.classes)
     is_in_epoch = sweep.n_active > 0
     while is_in_epoch:
         problem.workers.check()
-        known.sweep(problem, shape, vectors, sums, counts, most, goal)
+        known.sweep(problem, shape, vectors, sums, counts, most, goal, classes)
         is_in_epoch = counts[1] > 0
     n_active, _, epochs, visits, n_tail, tail_end, _, _ = counts.tolist()
     excess, along_mean, b, threshold, _, gap = sums.tolist()
@@ -451,6 +457,7 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
         is_measured=False,
         epochs=epochs,
         visits=visits,
+        classes=classes,
     )
     return after, gap
 
