@@ -20,7 +20,7 @@ from softmargin.solvers.coordinate._visits import MOST_EPOCHS, end_epoch, is_las
 FEW_OPEN = 0.34
 # A class is closed if its G_k is lower than those of variables that may grow by this share of the largest violation
 # that the epoch before has met.
-CLASS_SHARE = 1.0
+CLASS_SHARE = 0.1
 
 
 @compiled
@@ -117,17 +117,34 @@ def minimise_row(beta, begin, open_classes, G, own, limit, q, levels, change):
 
 @compiled
 def outputs(values, indices, is_sparse, first, count, stride, W, out):
-    """out_k = sum of the `count` entries of a row times the weights of class k; they lie `stride` apart."""
-    for k in range(0, W.shape[1], 4):
-        a = b = c = d = 0.0
-        for t in range(count):
-            x = np.float64(values[first + t * stride])
-            column = np.int64(indices[first + t]) if is_sparse else t
+    """out_k = sum of the `count` entries of a row times the weights of class k; they lie `stride` apart.
+
+    Entries at even and at odd places are added up apart, so that one addition does not wait for the other.
+    """
+    for j in range(0, W.shape[1], 4):
+        k, l, m, n = np.uint64(j), np.uint64(j + 1), np.uint64(j + 2), np.uint64(j + 3)
+        a = b = c = d = e = f = g = h = 0.0
+        for t in range(1, count, 2):
+            x = np.float64(values[first + (t - 1) * stride])
+            column = np.uint64(indices[first + t - 1]) if is_sparse else np.uint64(t - 1)
             a += x * W[column, k]
-            b += x * W[column, k + 1]
-            c += x * W[column, k + 2]
-            d += x * W[column, k + 3]
-        out[k], out[k + 1], out[k + 2], out[k + 3] = a, b, c, d
+            b += x * W[column, l]
+            c += x * W[column, m]
+            d += x * W[column, n]
+            x = np.float64(values[first + t * stride])
+            column = np.uint64(indices[first + t]) if is_sparse else np.uint64(t)
+            e += x * W[column, k]
+            f += x * W[column, l]
+            g += x * W[column, m]
+            h += x * W[column, n]
+        if count % 2:
+            x = np.float64(values[first + (count - 1) * stride])
+            column = np.uint64(indices[first + count - 1]) if is_sparse else np.uint64(count - 1)
+            a += x * W[column, k]
+            b += x * W[column, l]
+            c += x * W[column, m]
+            d += x * W[column, n]
+        out[j], out[j + 1], out[j + 2], out[j + 3] = a + e, b + f, c + g, d + h
 
 
 @compiled
@@ -135,12 +152,12 @@ def some_outputs(values, indices, is_sparse, first, count, stride, W, some, out)
     """As `outputs`, of the classes `some`, whose outputs go to the beginning of `out`."""
     last = some.size - 1
     for j in range(0, some.size, 4):
-        k, l = np.int64(some[j]), np.int64(some[min(j + 1, last)])
-        m, n = np.int64(some[min(j + 2, last)]), np.int64(some[min(j + 3, last)])
+        k, l = np.uint64(some[j]), np.uint64(some[min(j + 1, last)])
+        m, n = np.uint64(some[min(j + 2, last)]), np.uint64(some[min(j + 3, last)])
         a = b = c = d = 0.0
         for t in range(count):
             x = np.float64(values[first + t * stride])
-            column = np.int64(indices[first + t]) if is_sparse else t
+            column = np.uint64(indices[first + t]) if is_sparse else np.uint64(t)
             a += x * W[column, k]
             b += x * W[column, l]
             c += x * W[column, m]
@@ -150,13 +167,19 @@ def some_outputs(values, indices, is_sparse, first, count, stride, W, some, out)
 
 @compiled
 def add_to_weights(values, indices, is_sparse, first, count, stride, some, change, W):
-    """W_k += change_k times the entries of a row, for the classes `some`."""
-    for j in range(some.size):
-        if change[j] != 0.0:
-            k = np.int64(some[j])
+    """W_k += change_k times the entries of a row, for the classes `some`, three at a time."""
+    for j in range(0, some.size, 3):
+        a, b, c = change[j], change[j + 1] if j + 1 < some.size else 0.0, change[j + 2] if j + 2 < some.size else 0.0
+        if a != 0.0 or b != 0.0 or c != 0.0:
+            k = np.uint64(some[j])
+            l = np.uint64(some[j + 1]) if b != 0.0 else k
+            m = np.uint64(some[j + 2]) if c != 0.0 else k
             for t in range(count):
-                column = np.int64(indices[first + t]) if is_sparse else t
-                W[column, k] += np.float64(values[first + t * stride]) * change[j]
+                x = np.float64(values[first + t * stride])
+                column = np.uint64(indices[first + t]) if is_sparse else np.uint64(t)
+                W[column, k] += x * a
+                W[column, l] += x * b
+                W[column, m] += x * c
 
 
 @compiled
