@@ -20,7 +20,7 @@ from softmargin.solvers.coordinate._visits import MOST_EPOCHS, end_epoch, is_las
 FEW_OPEN = 0.34
 # A class is closed if its G_k is lower than those of variables that may grow by this share of the largest violation
 # that the epoch before has met.
-CLASS_SHARE = 0.1
+CLASS_SHARE = 0.03
 
 
 @compiled
@@ -183,6 +183,16 @@ def add_to_weights(values, indices, is_sparse, first, count, stride, some, chang
 
 
 @compiled
+def add_to_all_weights(values, indices, is_sparse, first, count, stride, change, W):
+    """The same for all classes, in order; `change` has an entry for each column of W."""
+    for t in range(count):
+        x = np.float64(values[first + t * stride])
+        column = np.uint64(indices[first + t]) if is_sparse else np.uint64(t)
+        for k in range(W.shape[1]):
+            W[column, np.uint64(k)] += x * change[k]
+
+
+@compiled
 def visit(flat, rows, terms, classes, bias, beta, W, threshold, dropped):
     """One step on each of the `rows`; changes beta, W and which classes are open.
 
@@ -224,7 +234,13 @@ def visit(flat, rows, terms, classes, bias, beta, W, threshold, dropped):
             continue
         worst = max(worst, -room)
         minimise_row(beta, begin, order[:n_open], G, own, limit, terms.curvature[i], levels, change)
-        add_to_weights(values, indices, is_sparse, first, count, stride, order[:n_open], change, W)
+        if n_open > FEW_OPEN * W.shape[1]:
+            padded[:] = 0.0
+            for m in range(n_open):
+                padded[order[m]] = change[m]
+            add_to_all_weights(values, indices, is_sparse, first, count, stride, padded, W)
+        else:
+            add_to_weights(values, indices, is_sparse, first, count, stride, order[:n_open], change, W)
         for m in range(n_open):
             W[n_cols, order[m]] += bias * change[m]
     return worst, gap, seen
