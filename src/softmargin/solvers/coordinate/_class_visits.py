@@ -21,6 +21,8 @@ FEW_OPEN = 0.34
 # A class is closed if its G_k is lower than those of variables that may grow by this share of the largest violation
 # that the epoch before has met.
 CLASS_SHARE = 0.03
+# What a visit costs beside the classes that it looks at, in classes.
+VISIT_CLASSES = 4
 
 
 @compiled
@@ -94,6 +96,8 @@ def minimise_row(beta, begin, open_classes, G, own, limit, q, levels, change):
         for j in range(n):
             level = max(level, G[j])
     others, place, taken = 0.0, -1, False
+    for j in range(n):
+        taken = taken or (q <= 0.0 and open_classes[j] == own and G[j] == level)
     for j in range(n):
         k = np.int64(open_classes[j])
         if k == own:
@@ -197,7 +201,7 @@ def visit(flat, rows, terms, classes, bias, beta, W, threshold, dropped):
     """One step on each of the `rows`; changes beta, W and which classes are open.
 
     Rows that stay where they are by more than `threshold` are marked in `dropped`. Returns the largest violation that
-    was met, the sum of what each row adds to the duality gap, as it was met, and how many classes were looked at.
+    was met, the sum of what each row adds to the duality gap, as it was met, and what that cost, in classes.
     """
     values, indices, indptr, n_cols = flat.values, flat.indices, flat.indptr, flat.n_cols
     n_classes = terms.n_classes
@@ -223,7 +227,7 @@ def visit(flat, rows, terms, classes, bias, beta, W, threshold, dropped):
             some_outputs(values, indices, is_sparse, first, count, stride, W, order[:n_open], G)
         for m in range(n_open):
             G[m] += bias * W[n_cols, order[m]] + (0.0 if order[m] == own else 1.0)
-        seen += n_open
+        seen += n_open + VISIT_CLASSES
         begin = i * n_classes
         room, share, lowest = room_of(beta, begin, order[:n_open], G, own, limit)
         gap += share
@@ -259,7 +263,7 @@ def sweep(flat, terms, shape, v, classes, W, sums, counts, most, goal):
         rows, dropped = v.order[part], v.dropped[part]
         worst, gap, seen = visit(flat, rows, terms, classes, shape.bias, v.beta, W, sums[3], dropped)
         sums[4], sums[5] = max(sums[4], worst), sums[5] + gap
-        spent = 1 + seen // terms.n_classes
+        spent = 1 + seen // (terms.n_classes + VISIT_CLASSES)
         made += spent
         counts[1] += rows.size
         counts[3] += spent
