@@ -3,6 +3,8 @@
     few columns and many entries    cutting planes. Their iterations grow with the columns, hardly with C, and each of
                                     them passes over the data at the speed of the memory, on all threads.
     many entries by columns         cutting planes: single rows would have to be gathered from all over the memory.
+    several classes at once         coordinate descent, which looks only at the classes that a row may lose to; a plane
+                                    looks at all of them.
     everything else                 coordinate descent, which needs few passes where the rows are short or few, whatever
                                     the number of columns. It crawls where C is large beside the scale of few columns.
 
@@ -19,6 +21,7 @@ from typing import Any, ClassVar
 from softmargin.core.kinds import COORDINATES, PLANES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
+from softmargin.problems.base import JointCoordinates
 from softmargin.solvers.base import Solver
 
 # Cutting planes begin where there are at most so many columns and at least so many entries.
@@ -92,4 +95,6 @@ def suits_planes(problem: Any) -> bool:
     if COORDINATES not in problem.serves:
         return True
     flat = problem.rows.flat
+    if isinstance(problem.coordinates, JointCoordinates):
+        return flat.fortran and flat.values.size >= MANY_ENTRIES
     return (problem.n_weights <= FEW_COLUMNS or flat.fortran) and flat.values.size >= MANY_ENTRIES
