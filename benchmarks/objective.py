@@ -4,6 +4,8 @@
     dual   = sum_i alpha_i - 1/2 |sum_i alpha_i y_i x_i|^2
              0 <= alpha_i <= C, and sum_i alpha_i y_i = 0 where b is free
 
+Squared hinge: the loss of a row is squared, alpha has no upper end, and the dual value is lower by
+sum_i alpha_i^2 / (4 C).
 Regression: the loss is C sum_i max(0, |y_i - w.x_i - b| - epsilon). Kernel machines have judges of their own:
 `kernel_objective.py` and, for every kind of target, `family_objective.py`.
 
@@ -46,14 +48,16 @@ def score(
     alpha: Any = None,
     *,
     free_intercept: bool = False,
+    squared: bool = False,
 ) -> Score:
     """Primal value of (w, b) and, if alpha is given, the bound it proves."""
     w = np.asarray(w, dtype=np.float64).ravel()
     loss = 0.0
     for where, block in _float64_blocks(X):
-        loss += float(np.maximum(0.0, 1.0 - y[where] * (block @ w + b)).sum())
+        short = np.maximum(0.0, 1.0 - y[where] * (block @ w + b))
+        loss += float(short @ short if squared else short.sum())
     primal = 0.5 * float(w @ w) + C * loss
-    return Score(primal) if alpha is None else Score(primal, _dual(X, y, C, b, alpha, free_intercept))
+    return Score(primal) if alpha is None else Score(primal, _dual(X, y, C, b, alpha, free_intercept, squared))
 
 
 def regression_primal(X: Any, y: np.ndarray, C: float, epsilon: float, w: np.ndarray, b: float = 0.0) -> float:
@@ -65,8 +69,8 @@ def regression_primal(X: Any, y: np.ndarray, C: float, epsilon: float, w: np.nda
     return 0.5 * float(w @ w) + C * loss
 
 
-def _dual(X: Any, y: np.ndarray, C: float, b: float, alpha: Any, free_intercept: bool) -> float:
-    alpha = np.clip(np.asarray(alpha, dtype=np.float64), 0.0, C)
+def _dual(X: Any, y: np.ndarray, C: float, b: float, alpha: Any, free_intercept: bool, squared: bool) -> float:
+    alpha = np.clip(np.asarray(alpha, dtype=np.float64), 0.0, np.inf if squared else C)
     if free_intercept:
         plus, minus = alpha[y > 0].sum(), alpha[y < 0].sum()
         heavier = y > 0 if plus > minus else y < 0
@@ -76,7 +80,8 @@ def _dual(X: Any, y: np.ndarray, C: float, b: float, alpha: Any, free_intercept:
     for where, block in _float64_blocks(X):
         w += block.T @ signed[where]
     residual = abs(float(signed.sum())) * abs(b) if free_intercept else 0.0
-    return float(alpha.sum()) - 0.5 * float(w @ w) - residual
+    ridge = float(alpha @ alpha) / (4.0 * C) if squared else 0.0
+    return float(alpha.sum()) - 0.5 * float(w @ w) - ridge - residual
 
 
 def _float64_blocks(X: Any) -> Iterator[tuple[slice, Any]]:

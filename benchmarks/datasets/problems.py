@@ -10,6 +10,12 @@ sms              spam against the rest, counts of words as they are
 spambase         every feature scaled to [0, 1]
 bio              homologous proteins against the rest, features standardised (dense)
 covtype raw, spambase raw      features as they are
+
+For the race alone:
+mnist even       even digits against odd ones, pixels / 255
+rcv1 c11         topic C11 against the rest
+mnist 10         ten digits, each against the rest, pixels / 255
+20news           twenty groups, each against the rest
 """
 
 from dataclasses import dataclass
@@ -23,18 +29,28 @@ from benchmarks.datasets import files
 
 NAMES = ("covtype", "mnist", "rcv1", "20news-bigrams", "a9a", "w8a", "reuters", "sms", "spambase", "bio")
 RAW = ("covtype raw", "spambase raw")
+RACE = ("mnist even", "rcv1 c11", "mnist 10", "20news")
 DENSE_BLOCK = 20_000  # rows that are float64 for a moment while a dense matrix is filled
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Data and labels (-1, +1). `C_factor` times C makes the same problem of rescaled integer data."""
+    """Data and labels: -1 and +1, or several classes, each of which is to be told from the rest.
+
+    `C_factor` times C makes the same problem of rescaled integer data.
+    """
 
     name: str
     storage: str
     X: Any
     y: np.ndarray
     C_factor: float = 1.0
+
+    @property
+    def signs(self) -> list[np.ndarray]:
+        """The labels (-1, +1) of every sub-problem."""
+        classes = np.unique(self.y)
+        return [self.y] if classes.size == 2 else [np.where(self.y == label, 1.0, -1.0) for label in classes]
 
     @property
     def form(self) -> str:
@@ -52,8 +68,8 @@ def data_bytes(X: Any) -> int:
 
 def load(name: str, storage: str = "csr", dtype: str = "float64") -> Problem:
     """The problem `name` as "dense" or "csr", of the given type ("uint8" for mnist only)."""
-    if name not in (*NAMES, *RAW):
-        raise ValueError(f"problem {name!r} is unknown: choose one of {', '.join((*NAMES, *RAW))}")
+    if name not in (*NAMES, *RAW, *RACE):
+        raise ValueError(f"problem {name!r} is unknown: choose one of {', '.join((*NAMES, *RAW, *RACE))}")
     if dtype == "uint8":
         if name != "mnist":
             raise ValueError(f"{name} as uint8 is not defined: only mnist holds whole numbers below 256")
@@ -76,14 +92,17 @@ def generate(n: int, d: int, storage: str = "dense", dtype: str = "float64", den
 
 @lru_cache(maxsize=1)  # the storages of one problem follow each other; two large ones need not be kept
 def _scaled(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
-    from benchmarks.datasets import kernel_problems, ranking_problems  # noqa: F401  (they know more files)
+    from benchmarks.datasets import kernel_problems, ranking_problems  # noqa: F401  (the first knows more files)
 
-    X, labels = files.read(name.removesuffix(" raw"))
+    if name == "rcv1 c11":
+        topic = ranking_problems.load_ranking("c11")
+        return topic.X, np.where(topic.y > 0, 1.0, -1.0)
+    X, labels = files.read(name if name in files.FILES else name.split()[0])
     if name in ("covtype", "spambase"):
         X = _unit_range(X)
     elif name == "bio":
         X = sp.csr_matrix((X.toarray() - X.mean(axis=0).A1) / _deviations(X))
-    elif name == "mnist":
+    elif name.startswith("mnist"):
         X.data /= 255.0
     elif name == "20news-bigrams":
         unit_rows(X)
@@ -91,8 +110,12 @@ def _scaled(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
 
 
 def _signs(name: str, labels: np.ndarray) -> np.ndarray:
+    if name in ("mnist 10", "20news"):
+        return labels
     if name.startswith("covtype"):
         positive = labels == 1
+    elif name == "mnist even":
+        positive = labels % 2 == 0
     elif name == "mnist":
         positive = labels <= 4
     else:

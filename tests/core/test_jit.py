@@ -121,6 +121,21 @@ def test_a_damaged_file_in_the_cache_folder_is_not_an_error(tmp_path):
     assert cache_hits(tmp_path, damages) == [2, 2, 2]
 
 
+def test_a_cache_of_another_version_with_other_argument_types_is_not_an_error(tmp_path):
+    """A class that compiled code takes has a new name: what the old one was compiled for cannot even be read."""
+    (tmp_path / "_first.py").write_text(
+        "from softmargin.core.jit import compiled\n\n@compiled\ndef first(pair):\n    return pair[0]\n"
+    )
+    for name in ("Old", "New"):
+        (tmp_path / "pairs.py").write_text(
+            f"from typing import NamedTuple\n\nclass {name}(NamedTuple):\n    a: float\n    b: float\n"
+        )
+        code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        code += f"from pairs import {name}\nfrom _first import first\nassert first({name}(1.0, 2.0)) == 1.0\n"
+        done = python(code, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+        assert done.returncode == 0, done.stderr
+
+
 def test_a_full_disk_is_not_an_error_and_leaves_no_wrong_code(tmp_path):
     """The disk is full when the code of a changed source is to be saved: the old code is not found under its name."""
     modules = ["index", "code"]

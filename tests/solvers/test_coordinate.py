@@ -23,7 +23,9 @@ from softmargin.problems.intercepts import Free, NoIntercept, intercept_named
 from softmargin.solvers import automatic
 from softmargin.solvers.automatic import Automatic
 from softmargin.solvers.base import run
-from softmargin.solvers.coordinate.coordinate import CoordinateState, _without_excess
+from softmargin.solvers.coordinate import _visits, variables
+from softmargin.solvers.coordinate.coordinate import CoordinateState
+from softmargin.solvers.coordinate.variables import _without_excess
 from softmargin.solvers.cutting_plane.state import PlaneState
 
 INTERCEPTS = ("none", "free", "penalised")
@@ -41,10 +43,12 @@ TARGETS = {
 }
 
 
-def solved(target, intercept, solver, tol=1e-8, C=1.0, rows=X, start=None, **limits):
+def solved(target, intercept, solver, tol=1e-8, C=1.0, rows=X, start=None, workers=None, **limits):
     rows = as_rows(rows)
-    problem, judge = Hinge(rows, target, C, intercept), HingeJudge(rows, target, C, intercept, tol)
-    return run(solver, problem, Stop(tol=tol, **limits), judge, start=start)
+    workers = workers or Workers()
+    problem = Hinge(rows, target, C, intercept, workers=workers)
+    judge = HingeJudge(rows, target, C, intercept, tol)
+    return run(solver, problem, Stop(tol=tol, **limits), judge, start=start, workers=workers)
 
 
 def text(n=400, d=3000, seed=1):
@@ -150,6 +154,41 @@ class TestSteps:
         w = state.sweep.w[:300]
         of_last = 0.5 * w @ w + 10.0 * problem.risk(problem.outputs(w))
         assert state.primal - state.dual < 0.9 * (of_last - state.dual)
+
+    @pytest.mark.parametrize("name", TARGETS)
+    @pytest.mark.parametrize("kind", INTERCEPTS)
+    def test_two_threads_find_the_same_optimum_and_repeat_it(self, name, kind, monkeypatch):
+        if name == "one class" and kind != "free":
+            pytest.skip("a one-class problem has a free intercept")
+        intercept, target = intercept_named(kind), TARGETS[name]
+        one = solved(target, intercept, CoordinateDescent(tol=1e-8))
+        monkeypatch.setattr(variables, "LEAST_ENTRIES", 0)
+        monkeypatch.setattr(variables, "ENTRIES_EACH", 0)
+        monkeypatch.setattr(variables, "MERGES", 4)
+        two = solved(target, intercept, CoordinateDescent(tol=1e-8), workers=Workers(2))
+        again = solved(target, intercept, CoordinateDescent(tol=1e-8), workers=Workers(3))
+        assert two.status is Status.OPTIMAL
+        assert two.certificate.primal == pytest.approx(one.certificate.primal, rel=2e-8)
+        np.testing.assert_array_equal(two.solution.w, again.solution.w)
+
+    def test_merging_keeps_w_that_of_the_variables_and_never_lowers_the_dual_value(self, monkeypatch):
+        monkeypatch.setattr(variables, "LEAST_ENTRIES", 0)
+        monkeypatch.setattr(variables, "ENTRIES_EACH", 0)
+        monkeypatch.setattr(variables, "MERGES", 1)
+        rows = np.repeat(X[:10], 12, axis=0)  # the halves have the same rows, and so both go too far
+        problem = Hinge(as_rows(rows), Y, 10.0, NoIntercept(), workers=Workers(2))
+        solver, values, steps = CoordinateDescent(tol=1e-9), [0.0], []
+        merge = _visits.merge
+        monkeypatch.setattr(_visits, "merge", lambda *arguments: steps.append(merge(*arguments)))
+        state = solver.init(problem)
+        for _ in range(10):
+            state = solver.step(problem, state)
+            np.testing.assert_allclose(state.sweep.w[:5], rows.T @ state.beta, atol=1e-10)
+            assert (np.abs(state.beta) <= 10.0).all()
+            assert (Y * state.beta >= 0.0).all()
+            values.append(Y @ state.beta - 0.5 * state.sweep.w @ state.sweep.w)
+        assert min(steps) < 1.0
+        assert (np.diff(values) >= -1e-9).all()
 
     def test_compiled_and_plain_are_the_same(self):
         code = """

@@ -61,7 +61,7 @@ class _CacheFile(caching.IndexDataCacheFile):
         try:
             _check_digest(self._index_path)
             return super()._load_index()
-        except OSError:
+        except (OSError, ImportError, AttributeError):  # the last two: another version, which had other argument types
             return {}
 
     def _load_data(self, name: str) -> Any:

@@ -66,7 +66,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         Limit on the time of solving, all classes together; compilation, validation and the judge are not counted. None
         is no limit.
     n_jobs : int or None, default=None
-        Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number.
+        Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number; only coordinate descent
+        on many millions of entries gives other bits with one thread than with several.
     warm_start : bool, default=False
         Continue from the last fit: exactly, if data and weights are the same; with its planes or dual variables, if
         only C or tol changed; else from its weights.

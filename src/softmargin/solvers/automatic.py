@@ -2,15 +2,17 @@
 
     few columns and many entries    cutting planes. Their iterations grow with the columns, hardly with C, and each of
                                     them passes over the data at the speed of the memory, on all threads.
+    few columns and long rows       cutting planes. Coordinate descent crawls where C |x|^2 is large beside the number
+                                    of columns, and the more so the more entries there are.
     many entries by columns         cutting planes: single rows would have to be gathered from all over the memory.
     several classes at once         coordinate descent, which looks only at the classes that a row may lose to; a plane
                                     looks at all of them.
     everything else                 coordinate descent, which needs few passes where the rows are short or few, whatever
-                                    the number of columns. It crawls where C is large beside the scale of few columns.
+                                    the number of columns.
 
-So coordinate descent gets a number of passes that grows with the columns, as the iterations of cutting planes do. If
-these do not lead to the goal, cutting planes go on from its best point. What is decided depends on counts alone, never
-on a clock, and so a fit that is repeated ends in the same bits.
+It may crawl even so. Therefore coordinate descent gets a number of passes that grows with the columns, as the
+iterations of cutting planes do. If these do not lead to the goal, cutting planes go on from its best point. What is
+decided depends on counts alone, never on a clock, and so a fit that is repeated ends in the same bits.
 
 Both solvers are given: this file knows neither of them. The state is that of the one whose turn it is.
 """
@@ -24,11 +26,16 @@ from softmargin.core.stopping import Measure
 from softmargin.problems.base import JointCoordinates
 from softmargin.solvers.base import Solver
 
-# Cutting planes begin where there are at most so many columns and at least so many entries.
-FEW_COLUMNS, MANY_ENTRIES = 1024, 1 << 18
+# Cutting planes begin where there are at most so many columns, and where C mean|x|^2 is more than so many times their
+# number, by the number of entries. Measured on Adult and Web (half a million entries; C = 1 is just above and just
+# below 0.06) and on e-mails of raw counts (60,000 entries).
+FEW_COLUMNS = 1024
+ENTRIES_AND_LENGTHS = ((1 << 20, 0.0), (1 << 18, 0.06), (0, 30.0))
+# Data by columns are gathered by rows if they are smaller than that.
+MANY_ENTRIES = 1 << 18
 # Passes of coordinate descent before cutting planes take over: so many, and so many more for each column or row,
 # whichever are fewer. With more than MANY_PLANES of both they would need too many planes to be of help.
-FIRST_PASSES, PASSES_EACH, MANY_PLANES = 60, 3, 2000
+FIRST_PASSES, PASSES_EACH, MANY_PLANES = 60, 6, 2000
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,9 @@ class Automatic:
         return self._turn_of(state).step(problem, state)
 
     def measure(self, problem: Any, state: Any) -> Measure:
-        return self._turn_of(state).measure(problem, state)
+        """Coordinate descent that gets on too slowly is followed by cutting planes, where these are of help."""
+        measure = self._turn_of(state).measure(problem, state)
+        return replace(measure, spent=measure.spent and not _has_few_planes(problem))
 
     def counts(self, state: Any) -> dict[str, int]:
         return self._turn_of(state).counts(state)
@@ -86,8 +95,13 @@ class Automatic:
 
     def _is_lost(self, problem: Any, state: Any) -> bool:
         few = min(problem.n_outputs, problem.n_weights)
-        is_slow = few <= MANY_PLANES and self.coordinates.counts(state)["passes"] > FIRST_PASSES + PASSES_EACH * few
-        return is_slow or self.coordinates.is_stalled(state)
+        is_long = self.coordinates.counts(state)["passes"] > FIRST_PASSES + PASSES_EACH * few
+        is_slow = is_long or self.coordinates.measure(problem, state).spent
+        return (is_slow and _has_few_planes(problem)) or self.coordinates.is_stalled(state)
+
+
+def _has_few_planes(problem: Any) -> bool:
+    return min(problem.n_outputs, problem.n_weights) <= MANY_PLANES
 
 
 def suits_planes(problem: Any) -> bool:
@@ -95,6 +109,8 @@ def suits_planes(problem: Any) -> bool:
     if COORDINATES not in problem.serves:
         return True
     flat = problem.rows.flat
-    if isinstance(problem.coordinates, JointCoordinates):
-        return flat.fortran and flat.values.size >= MANY_ENTRIES
-    return (problem.n_weights <= FEW_COLUMNS or flat.fortran) and flat.values.size >= MANY_ENTRIES
+    n_entries = flat.values.size
+    if problem.n_weights > FEW_COLUMNS or flat.fortran or isinstance(problem.coordinates, JointCoordinates):
+        return flat.fortran and n_entries >= MANY_ENTRIES
+    least = next(length for entries, length in ENTRIES_AND_LENGTHS if n_entries >= entries)
+    return least == 0.0 or problem.C * float(problem.rows.sq_norms().mean()) > least * problem.n_weights

@@ -18,7 +18,7 @@ from softmargin.core.jit import compiled
 
 # Epochs of one call: over a handful of rows millions would fit into the time of a step, and no limit on the number of
 # steps would mean anything.
-MOST_EPOCHS = 64
+MOST_EPOCHS = 256
 _AHEAD = 30.0  # epochs for which a step of b is looked ahead
 
 
@@ -156,8 +156,7 @@ def sweep(flat, terms, shape, v, sums, counts, most, goal):
     made, last_epoch = 0, counts[2] + MOST_EPOCHS
     while made < most and counts[2] < last_epoch:
         if counts[1] == 0:
-            shuffle(v.order, counts[0], v.seed)
-            sums[4], sums[5] = 0.0, 0.0
+            begin_epoch(v, sums, counts)
         part = slice(counts[1], min(counts[0], counts[1] + most - made))
         rows, dropped = v.order[part], v.dropped[part]
         worst, gap = visit(flat, rows, terms, shape, sums[2], v.beta, v.w, sums, sums[3], dropped)
@@ -169,6 +168,49 @@ def sweep(flat, terms, shape, v, sums, counts, most, goal):
         end_epoch(shape, v, sums, counts)
         if is_last(sums, counts, goal):
             return
+
+
+@compiled
+def begin_epoch(v, sums, counts):
+    """A new order of the active rows."""
+    shuffle(v.order, counts[0], v.seed)
+    sums[4], sums[5] = 0.0, 0.0
+
+
+@compiled(sums=True)
+def merge(terms, shape, rows, before, v, w, sums, moved):
+    """What two threads have made of the variables of `rows`, which were `before`, of w and of the sums, is made one.
+
+    The dual value along both changes together is a parabola, or above one where the variables have a kink or a ridge.
+    The step goes to its top, or to the whole changes if that is farther: then no variable leaves its range. Returns
+    the share of the changes that was made.
+    """
+    excess, along_mean = moved[0, 0] + moved[1, 0] - 2.0 * sums[0], moved[0, 1] + moved[1, 1] - 2.0 * sums[1]
+    bend = excess * (excess * shape.spread - 2.0 * along_mean)
+    rise = sums[0] * along_mean + excess * (sums[1] - sums[0] * shape.spread - sums[2])
+    for k in range(v.w.size):
+        change = w[0, k] + w[1, k] - 2.0 * v.w[k]
+        bend += change * change
+        rise -= change * v.w[k]
+    for k in range(rows.size):
+        i, old = rows[k], before[k]
+        new = v.beta[i]
+        rise += terms.target[i] * (new - old) - terms.epsilon * (abs(new) - abs(old))
+        if terms.ridge.size:
+            rise -= 0.5 * terms.ridge[i] * (new * new - old * old)
+    step = 1.0 if rise >= bend or bend <= 0.0 else max(0.0, rise / bend)
+    for k in range(v.w.size):
+        v.w[k] += step * (w[0, k] + w[1, k] - 2.0 * v.w[k])
+        w[0, k] = w[1, k] = v.w[k]
+    sums[0] += step * excess
+    sums[1] += step * along_mean
+    moved[0, 0] = moved[1, 0] = sums[0]
+    moved[0, 1] = moved[1, 1] = sums[1]
+    if step < 1.0:
+        for k in range(rows.size):
+            i = rows[k]
+            v.beta[i] = min(max(before[k] + step * (v.beta[i] - before[k]), terms.lo[i]), terms.hi[i])
+    return step
 
 
 @compiled

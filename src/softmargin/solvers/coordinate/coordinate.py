@@ -31,13 +31,14 @@ Departs from the paper: signed variables; one threshold for rows at either end; 
 from the outputs of all rows whenever these are there, and not only at the end. The stop rule is the duality gap. It is
 estimated from the losses that an epoch meets anyway, and computed when the estimate says that it may be small enough.
 
-The joint problem of several classes has as many variables a row as there are classes; `classes` has what differs.
+`variables` has what follows from the problem, and how two threads share an epoch. The joint problem of several classes
+has as many variables a row as there are classes; `classes` has what differs.
 """
 
 import math
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -47,6 +48,7 @@ from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import AT_BOUND, NEGLIGIBLE, Measure
 from softmargin.problems.base import CoordinateProblem, JointCoordinates
 from softmargin.solvers.coordinate.classes import KnownClasses, OpenClasses, is_state_of_classes, n_padded
+from softmargin.solvers.coordinate.variables import Known, Shape, Vectors, known_of
 
 # Compiled code is interrupted between slices of about this many values. A step is as long, or an epoch if that is
 # longer.
@@ -56,117 +58,20 @@ TAIL_GROWTH = 1.5
 # The value of the point is computed whenever the visits have grown by the second factor, or by the first if the gap
 # seems to be small enough.
 SOON, LATE = 1.1, 2.0
-# s2 of the augmented Lagrangian, as a share of the mean squared length of the centred rows.
-PENALTY_SHARE = 0.1
-# The same for squared losses where C is small, as a share of 1 / sum_i (1 / ridge_i).
-RIDGE_SHARE = 5.0
+# The best point between w and the mean of the last ones is searched for if the gap is so many times what it should be:
+# that makes it smaller by a third to a half, and takes time where the data are small.
+WORTH_A_SEARCH = 10.0
+# However small the data are, a look at all rows takes as long as visiting so many values.
+LOOK_VALUES = 1 << 15
 # What the estimated gap may be wrong by before it is corrected: the limits of the correction.
 LEAST_CORRECTION, MOST_CORRECTION = 0.02, 50.0
 # The solve has stalled if neither value changed by more than LEAST_PROGRESS of its size in so many looks in a row.
 STALL_LOOKS, LEAST_PROGRESS = 20, 1e-15
+# No more passes are made if the gap falls by less than this share while their number doubles: it would not come down in
+# any reasonable time. This is asked once there were so many passes, and as many values were visited.
+LEAST_FALL, PATIENT_PASSES, PATIENT_VALUES = 0.1, 1000, 1 << 27
 _STATE_SLACK = 1e-3  # of w in a state, beside what it is made of: rounding alone stays far below
 _FIRST_SEED = 0x9E3779B97F4A7C15  # any odd number will do; the generator must not begin at zero
-
-
-class Terms(NamedTuple):
-    """What belongs to each row: see `problems.base.Coordinates`. `shift` is m_i, or empty where nothing is centred."""
-
-    target: np.ndarray
-    lo: np.ndarray
-    hi: np.ndarray
-    ridge: np.ndarray
-    curvature: np.ndarray
-    shift: np.ndarray
-    epsilon: float
-
-
-class Shape(NamedTuple):
-    """What all rows have in common: the constant feature, s2, |mean(x)|^2 + s2, and how the tail grows."""
-
-    bias: float
-    penalty: float
-    spread: float
-    tail_growth: float
-
-
-class Vectors(NamedTuple):
-    """What compiled code changes in place."""
-
-    beta: np.ndarray
-    w: np.ndarray
-    tail: np.ndarray
-    order: np.ndarray
-    dropped: np.ndarray
-    seed: np.ndarray
-
-
-@dataclass(frozen=True)
-class Known:
-    """What follows from the problem alone."""
-
-    terms: Terms
-    total: float
-    present: np.ndarray
-    penalty: float
-    spread: float
-    row_values: float
-
-    @property
-    def n_rows(self) -> int:
-        return self.terms.target.size
-
-    @property
-    def first_dual(self) -> float:
-        """The dual value of beta = 0, which is feasible unless the variables have to add up to something."""
-        return 0.0 if self.total == 0.0 else -math.inf
-
-    def clipped(self, beta: np.ndarray) -> np.ndarray:
-        """beta within its ranges."""
-        return np.clip(beta, self.terms.lo, self.terms.hi)
-
-    def weights(self, problem: CoordinateProblem, w: np.ndarray) -> np.ndarray:
-        """The weights as the problem has them."""
-        return w[: problem.n_weights]
-
-    def first_weights(self, problem: CoordinateProblem, beta: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """X'beta, what the sum of beta has too much, and X'beta times the mean row."""
-        w = np.zeros(problem.rows.n_cols + 1)
-        along_mean = 0.0
-        if beta.any():
-            w[: problem.n_weights] = problem.intercept.extended(problem.rows.t_dot(beta), float(beta.sum()))
-            along_mean = float(self.terms.shift @ beta) if self.terms.shift.size else 0.0
-        return w, float(beta.sum()) - self.total, along_mean
-
-    def copied(self, classes: None) -> None:
-        """Only rows of several classes have some that are open."""
-
-    def sweep(self, problem: CoordinateProblem, shape: Shape, *arguments: Any) -> None:
-        """Epochs over the active rows; see `_visits.sweep`."""
-        from softmargin.solvers.coordinate import _visits
-
-        _visits.sweep(problem.rows.flat, self.terms, shape, *arguments[:-1])
-
-    def judged(
-        self, problem: CoordinateProblem, beta: np.ndarray, w: np.ndarray, excess: float
-    ) -> tuple[np.ndarray, float, int]:
-        """Feasible variables near beta, their dual value, and how many passes over the data that took."""
-        if not self.penalty:
-            return beta, _dual_value(self.terms, beta, 0.5 * float(w @ w)), 0
-        change = _without_excess(self.terms, beta, excess)
-        beta, w = beta + change, w + problem.rows.t_dot(change)
-        return beta, _dual_value(self.terms, beta, 0.5 * float(w @ w)), 1
-
-    def rooms(self, state: "CoordinateState", f: np.ndarray) -> np.ndarray:
-        """By how much each row stays where it is; see `_visits.rooms`."""
-        from softmargin.solvers.coordinate import _visits
-
-        sweep = state.sweep
-        scores = f[: self.n_rows] + (state.b - sweep.along_mean + sweep.excess * self.spread)
-        if self.terms.shift.size:
-            scores -= sweep.excess * self.terms.shift
-        room = np.empty(self.n_rows)
-        _visits.rooms(self.terms, state.beta, scores, room)
-        return room
 
 
 @dataclass(frozen=True)
@@ -199,7 +104,8 @@ class CoordinateState:
 
     `best` with its outputs `best_f` is the point with the lowest primal value so far, `bound` the dual vector with the
     highest dual value. Both are as of the last look at all rows; `is_measured` says that this was the last step.
-    `known` follows from the problem, and so it is never saved.
+    The gap was `marked_gap` after `marked_visits`, and `is_slow` says that it hardly fell since then. `known` follows
+    from the problem, and `classes` from the next look, and so neither is ever saved.
     """
 
     beta: np.ndarray
@@ -218,6 +124,9 @@ class CoordinateState:
     visits: int = 0
     passes: int = 0
     idle: int = 0
+    marked_visits: int = 0
+    marked_gap: float = math.inf
+    is_slow: bool = False
     known: Known | KnownClasses | None = field(default=None, repr=False, compare=False)
     classes: OpenClasses | None = field(default=None, repr=False, compare=False)
 
@@ -276,8 +185,8 @@ class CoordinateDescent:
         known = _known(problem) if getattr(start, "known", None) is None else start.known
         if isinstance(start, CoordinateState):
             if start.C != problem.C:
-                return _restarted(problem, start)
-            return replace(start, known=known, idle=0)
+                return _restarted(problem, start, self.tol)
+            return replace(start, known=known, idle=0, marked_gap=math.inf, is_slow=False)
         f = np.zeros(problem.n_outputs)
         state = CoordinateState(
             beta=np.zeros(problem.n_variables),
@@ -305,12 +214,14 @@ class CoordinateDescent:
         after, estimate = _epochs(problem, state, goal)
         soon, due = after.visits >= after.sweep.next_look, after.visits >= after.sweep.due
         if due or after.sweep.n_active == 0 or (soon and estimate <= goal):
-            after = _measured(problem, after, estimate)
+            after = _measured(problem, after, estimate, self.tol)
         return replace(after, iterations=state.iterations + 1)
 
     def measure(self, problem: CoordinateProblem, state: CoordinateState) -> Measure:
         violation = (state.primal - state.dual) / problem.scale if problem.scale > 0 else 0.0
-        return Measure(state.primal, state.dual, problem.scale, violation, settled=state.is_measured)
+        return Measure(
+            state.primal, state.dual, problem.scale, violation, spent=state.is_slow, settled=state.is_measured
+        )
 
     def counts(self, state: CoordinateState) -> dict[str, int]:
         n_rows = state.beta.size if state.known is None else state.known.n_rows
@@ -322,7 +233,17 @@ class CoordinateDescent:
         }
 
     def solution(self, problem: CoordinateProblem, state: CoordinateState) -> Solution:
-        return problem.solution_of(state.best, state.best_f, state.bound)
+        """The best point. If that is w = 0, which tells nothing about any row, the last one is as welcome if it is good
+        enough."""
+        best, f = state.best, state.best_f
+        if not best.any() and state.known is not None and state.sweep.w.any():
+            w = state.known.weights(problem, state.sweep.w)
+            outputs = problem.outputs(w)
+            value = 0.5 * float(w @ w) + problem.C * problem.risk(outputs)
+            size = problem.scale if self.stopping == "epsilon" else max(abs(value), NEGLIGIBLE * problem.scale)
+            if value - state.dual <= self.tol * size:
+                best, f = w, outputs
+        return problem.solution_of(best, f, state.bound)
 
     def is_stalled(self, state: CoordinateState) -> bool:
         return state.idle >= STALL_LOOKS or not np.isfinite(state.beta).all()
@@ -340,36 +261,8 @@ def _first_seed(seed: int | None) -> int:
 
 
 def _known(problem: CoordinateProblem) -> Known | KnownClasses:
-    """Targets and ranges of the variables, curvatures, and what centres the rows. One pass, three if b is free."""
-    given, rows = problem.coordinates, problem.rows
-    if isinstance(given, JointCoordinates):
-        return KnownClasses.of(problem, given)
-    present = np.flatnonzero(given.hi > given.lo)
-    curvature = rows.sq_norms() + problem.intercept.feature**2
-    shift, penalty, spread = np.empty(0), 0.0, 0.0
-    if problem.intercept.is_free and present.size:
-        weights = np.zeros(rows.n_rows)
-        weights[present] = 1.0 / present.size
-        mean = rows.t_dot(weights)
-        shift, square = rows.dot(mean), float(mean @ mean)
-        curvature = np.maximum(curvature - 2.0 * shift + square, 0.0)
-        # With all variables at one end b moves by about the size of the targets in an epoch. This matters where C is so
-        # small that they are; a step of one variable is not shortened by it, because its range is shorter still.
-        # Variables without ends move by 1 / ridge if the targets do by 1, and b has to follow all of them.
-        if given.ridge.size:
-            reply = RIDGE_SHARE / float((1.0 / given.ridge[present]).sum())
-        else:
-            size = float(np.abs(given.target).max()) or 1.0
-            reply = size / float((given.hi - given.lo)[present].sum())
-        penalty = max(PENALTY_SHARE * float(curvature[present].mean()), reply)
-        spread = square + penalty
-        curvature += penalty
-    if given.ridge.size:
-        curvature += given.ridge
-    terms = Terms(given.target, given.lo, given.hi, given.ridge, curvature, shift, given.epsilon)
-    flat = problem.rows.flat
-    row_values = max(1.0, flat.values.size / max(flat.n_rows, 1))
-    return Known(terms, given.total, present, penalty, spread, row_values)
+    given = problem.coordinates
+    return KnownClasses.of(problem, given) if isinstance(given, JointCoordinates) else known_of(problem, given)
 
 
 def _first_sweep(
@@ -386,11 +279,11 @@ def _first_sweep(
         tail=np.zeros(w.size),
         tail_end=epochs + 4,
         next_look=visits + known.present.size,
-        due=visits + known.present.size,
+        due=visits + max(known.present.size, int(LOOK_VALUES / known.row_values)),
     )
 
 
-def _restarted(problem: CoordinateProblem, start: CoordinateState) -> CoordinateState:
+def _restarted(problem: CoordinateProblem, start: CoordinateState, tol: float) -> CoordinateState:
     """A state at another C: its variables in the same shares of their ranges, and its best point."""
     known = _known(problem)
     beta = known.clipped(start.beta * (problem.C / start.C))
@@ -403,10 +296,13 @@ def _restarted(problem: CoordinateProblem, start: CoordinateState) -> Coordinate
         C=problem.C,
         sweep=_first_sweep(problem, known, beta, start.epochs, start.visits),
         idle=0,
+        marked_visits=start.visits,
+        marked_gap=math.inf,
+        is_slow=False,
         known=known,
         classes=known.copied(None),
     )
-    return _measured(problem, state, 0.0)
+    return _measured(problem, state, 0.0, tol)
 
 
 def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> tuple[CoordinateState, float]:
@@ -462,31 +358,34 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
     return after, gap
 
 
-def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: float) -> CoordinateState:
+def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: float, tol: float) -> CoordinateState:
     """The values of the point and of the variables, and those rows active that may move, from one look at all rows."""
     known, sweep = state.known, state.sweep
     assert known is not None
     w = known.weights(problem, sweep.w)
     f = problem.outputs(w)
-    best, best_f, primal, passes = state.best, state.best_f, state.primal, state.passes + 1
-    value = 0.5 * float(w @ w) + problem.C * problem.risk(f)
-    if value < primal:
-        best, best_f, primal = w, f, value
+    bound, dual = state.bound, state.dual
+    beta, value, passes = known.judged(problem, state.beta, w, sweep.excess)
+    if value > dual:
+        bound, dual = beta, value
+
+    points = [(w, f)]
     if sweep.n_tail > 1:
         line = known.weights(problem, sweep.tail) / sweep.n_tail - w
         df = problem.outputs(line)
-        passes += 1
+        points.append((w + line, f + df))
+    best, best_f, primal = state.best, state.best_f, state.primal
+    for point, outputs in points:
+        value = 0.5 * float(point @ point) + problem.C * problem.risk(outputs)
+        if value < primal:
+            best, best_f, primal = point, outputs, value
+    goal = tol * max(abs(primal), NEGLIGIBLE * problem.scale)
+    if len(points) > 1 and goal < primal - dual <= WORTH_A_SEARCH * goal:
         k = problem.minimise_along(f, df, float(line @ line), float(w @ line)).k
         point, outputs = w + k * line, f + k * df
         value = 0.5 * float(point @ point) + problem.C * problem.risk(outputs)
         if value < primal:
             best, best_f, primal = point, outputs, value
-
-    bound, dual = state.bound, state.dual
-    beta, value, more = known.judged(problem, state.beta, w, sweep.excess)
-    passes += more
-    if value > dual:
-        bound, dual = beta, value
 
     # A row that was set aside and wants to move shows how far off the others may be: those nearer than that stay.
     rooms = known.rooms(state, f)[known.present]
@@ -495,8 +394,11 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
     active, aside = known.present[is_active], known.present[~is_active]
     if active.size == 0:
         active, aside = known.present, aside[:0]
+    least = LOOK_VALUES / known.row_values
     small = LEAST_PROGRESS * max(abs(primal), abs(dual))
     has_moved = primal < state.primal - small or dual > state.dual + small
+    patient = max(PATIENT_PASSES * known.n_rows, PATIENT_VALUES / known.row_values)
+    is_marked = state.visits >= max(2 * state.marked_visits, patient)
     return replace(
         state,
         best=best,
@@ -510,42 +412,17 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
             n_active=active.size,
             threshold=threshold,
             correction=_correction(primal - dual, estimate),
-            next_look=int(SOON * state.visits) + 1,
-            due=int(LATE * state.visits) + 1,
+            next_look=state.visits + int(max((SOON - 1.0) * state.visits, 0.125 * least)) + 1,
+            due=state.visits + int(max((LATE - 1.0) * state.visits, least)) + 1,
         ),
         is_measured=True,
-        passes=passes,
+        passes=state.passes + len(points) + passes,
         idle=0 if has_moved else state.idle + 1,
+        marked_visits=state.visits if is_marked else state.marked_visits,
+        marked_gap=primal - dual if is_marked else state.marked_gap,
+        is_slow=is_marked and primal - dual > (1.0 - LEAST_FALL) * state.marked_gap,
     )
 
 
 def _correction(gap: float, estimate: float) -> float:
     return min(max(gap / estimate, LEAST_CORRECTION), MOST_CORRECTION) if 0.0 < estimate < math.inf else 1.0
-
-
-def _dual_value(terms: Terms, beta: np.ndarray, half_norm: float) -> float:
-    value = float(terms.target @ beta) - half_norm
-    if terms.epsilon:
-        value -= terms.epsilon * float(np.abs(beta).sum())
-    if terms.ridge.size:
-        value -= 0.5 * float(np.dot(terms.ridge * beta, beta))
-    return value
-
-
-def _without_excess(terms: Terms, beta: np.ndarray, excess: float) -> np.ndarray:
-    """A change of the variables that takes the excess off their sum.
-
-    First of those inside of their ranges, to which it makes next to no difference: at the optimum their gradients are
-    all the same. What they cannot take, other variables take on the way to zero, or else any.
-    """
-    change = np.zeros(beta.size)
-    far = terms.lo if excess > 0.0 else terms.hi
-    to_zero = np.where(beta * excess > 0.0, np.abs(beta), 0.0)
-    to_end = np.where(beta * excess < 0.0, np.minimum(np.abs(far - beta), np.abs(beta)), to_zero)
-    is_inside = (beta > terms.lo) & (beta < terms.hi)
-    for room in (np.where(is_inside, to_end, 0.0), to_zero, np.abs(far - beta)):
-        room = room - np.abs(change)
-        left, whole = abs(excess) - float(np.abs(change).sum()), float(room.sum())
-        if left > 0.0 and 0.0 < whole < math.inf:
-            change -= room * math.copysign(min(left / whole, 1.0), excess)
-    return change
