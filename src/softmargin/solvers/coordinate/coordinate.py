@@ -69,7 +69,7 @@ LEAST_CORRECTION, MOST_CORRECTION = 0.02, 50.0
 STALL_LOOKS, LEAST_PROGRESS = 20, 1e-15
 # No more passes are made if the gap falls by less than this share while their number doubles: it would not come down in
 # any reasonable time. This is asked once there were so many passes, and as many values were visited.
-LEAST_FALL, PATIENT_PASSES, PATIENT_VALUES = 0.1, 1000, 1 << 27
+LEAST_FALL, PATIENT_PASSES, PATIENT_VALUES = 0.1, 1000, 1 << 25
 _STATE_SLACK = 1e-3  # of w in a state, beside what it is made of: rounding alone stays far below
 _FIRST_SEED = 0x9E3779B97F4A7C15  # any odd number will do; the generator must not begin at zero
 
