@@ -67,6 +67,8 @@ LOOK_VALUES = 1 << 15
 LEAST_CORRECTION, MOST_CORRECTION = 0.02, 50.0
 # The solve has stalled if neither value changed by more than LEAST_PROGRESS of its size in so many looks in a row.
 STALL_LOOKS, LEAST_PROGRESS = 20, 1e-15
+# Nor has it stalled as long as an epoch moves b by more than this: nothing else may change before b gets somewhere.
+LEAST_TURN = 1e-9
 # No more passes are made if the gap falls by less than this share while their number doubles: it would not come down in
 # any reasonable time. This is asked once there were so many passes, and as many values were visited.
 LEAST_FALL, PATIENT_PASSES, PATIENT_VALUES = 0.1, 1000, 1 << 25
@@ -233,16 +235,17 @@ class CoordinateDescent:
         }
 
     def solution(self, problem: CoordinateProblem, state: CoordinateState) -> Solution:
-        """The best point. If that is w = 0, which tells nothing about any row, the last one is as welcome if it is good
-        enough."""
+        """The best point. If that is w = 0, which says the same of every row, it is as much of the last point as `tol`
+        allows: the values between both are at most those on a straight line."""
         best, f = state.best, state.best_f
-        if not best.any() and state.known is not None and state.sweep.w.any():
+        size = problem.scale if self.stopping == "epsilon" else max(abs(state.primal), NEGLIGIBLE * problem.scale)
+        room = self.tol * size - (state.primal - state.dual)
+        if not best.any() and room > 0.0 and state.known is not None and state.sweep.w.any():
             w = state.known.weights(problem, state.sweep.w)
             outputs = problem.outputs(w)
-            value = 0.5 * float(w @ w) + problem.C * problem.risk(outputs)
-            size = problem.scale if self.stopping == "epsilon" else max(abs(value), NEGLIGIBLE * problem.scale)
-            if value - state.dual <= self.tol * size:
-                best, f = w, outputs
+            rise = 0.5 * float(w @ w) + problem.C * problem.risk(outputs) - state.primal
+            share = min(1.0, 0.5 * room / rise) if rise > 0.0 else 1.0
+            best, f = share * w, share * outputs
         return problem.solution_of(best, f, state.bound)
 
     def is_stalled(self, state: CoordinateState) -> bool:
@@ -396,7 +399,8 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
         active, aside = known.present, aside[:0]
     least = LOOK_VALUES / known.row_values
     small = LEAST_PROGRESS * max(abs(primal), abs(dual))
-    has_moved = primal < state.primal - small or dual > state.dual + small
+    is_turning = known.penalty * abs(sweep.excess) > LEAST_TURN * (1.0 + abs(state.b))
+    has_moved = primal < state.primal - small or dual > state.dual + small or is_turning
     patient = max(PATIENT_PASSES * known.n_rows, PATIENT_VALUES / known.row_values)
     is_marked = state.visits >= max(2 * state.marked_visits, patient)
     return replace(
