@@ -106,7 +106,7 @@ class CoordinateState:
 
     `best` with its outputs `best_f` is the point with the lowest primal value so far, `bound` the dual vector with the
     highest dual value. Both are as of the last look at all rows; `is_measured` says that this was the last step.
-    The gap was `marked_gap` after `marked_visits`, and `is_slow` says that it hardly fell since then. `known` follows
+    The gap was `marked_gap` after `marked_visits` (0 before it was marked), and `is_slow` says that it hardly fell. `known` follows
     from the problem, and `classes` from the next look, and so neither is ever saved.
     """
 
@@ -127,7 +127,7 @@ class CoordinateState:
     passes: int = 0
     idle: int = 0
     marked_visits: int = 0
-    marked_gap: float = math.inf
+    marked_gap: float = 0.0
     is_slow: bool = False
     known: Known | KnownClasses | None = field(default=None, repr=False, compare=False)
     classes: OpenClasses | None = field(default=None, repr=False, compare=False)
@@ -188,7 +188,7 @@ class CoordinateDescent:
         if isinstance(start, CoordinateState):
             if start.C != problem.C:
                 return _restarted(problem, start, self.tol)
-            return replace(start, known=known, idle=0, marked_gap=math.inf, is_slow=False)
+            return replace(start, known=known, idle=0, marked_gap=0.0, is_slow=False)
         f = np.zeros(problem.n_outputs)
         state = CoordinateState(
             beta=np.zeros(problem.n_variables),
@@ -300,7 +300,7 @@ def _restarted(problem: CoordinateProblem, start: CoordinateState, tol: float) -
         sweep=_first_sweep(problem, known, beta, start.epochs, start.visits),
         idle=0,
         marked_visits=start.visits,
-        marked_gap=math.inf,
+        marked_gap=0.0,
         is_slow=False,
         known=known,
         classes=known.copied(None),
@@ -424,7 +424,7 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
         idle=0 if has_moved else state.idle + 1,
         marked_visits=state.visits if is_marked else state.marked_visits,
         marked_gap=primal - dual if is_marked else state.marked_gap,
-        is_slow=is_marked and primal - dual > (1.0 - LEAST_FALL) * state.marked_gap,
+        is_slow=is_marked and primal - dual > (1.0 - LEAST_FALL) * state.marked_gap > 0.0,
     )
 
 
