@@ -159,9 +159,9 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "violation, softmargin's for the relative gap that it proves.",
         "SVR learns the numbers of the classes; the target of diabetes is standardised for SVR, and split at its "
         "median for SVC.",
-        "LinearSVC: loss='hinge' for both. scikit-learn penalises the intercept and proves nothing; where it ends at its "
-        "limit of 1,000 iterations it warns. softmargin's intercept is free, and its gap of 1e-3 is proven. So there "
-        "are no objectives to compare.",
+        "LinearSVC: loss='hinge' for both. scikit-learn penalises the intercept and proves nothing; where it ends at "
+        "its limit of 1,000 iterations it warns. softmargin's intercept is free, and its gap of 1e-3 is proven. So "
+        "there are no objectives to compare.",
         "objectives: sums over all pairs of classes, recomputed in float64 by benchmarks/family_objective.py.",
     ]
 
