@@ -126,26 +126,26 @@ def outputs(values, indices, is_sparse, first, count, stride, W, out):
     Entries at even and at odd places are added up apart, so that one addition does not wait for the other.
     """
     for j in range(0, W.shape[1], 4):
-        k, l, m, n = np.uint64(j), np.uint64(j + 1), np.uint64(j + 2), np.uint64(j + 3)
+        k, o, m, n = np.uint64(j), np.uint64(j + 1), np.uint64(j + 2), np.uint64(j + 3)
         a = b = c = d = e = f = g = h = 0.0
         for t in range(1, count, 2):
             x = np.float64(values[first + (t - 1) * stride])
             column = np.uint64(indices[first + t - 1]) if is_sparse else np.uint64(t - 1)
             a += x * W[column, k]
-            b += x * W[column, l]
+            b += x * W[column, o]
             c += x * W[column, m]
             d += x * W[column, n]
             x = np.float64(values[first + t * stride])
             column = np.uint64(indices[first + t]) if is_sparse else np.uint64(t)
             e += x * W[column, k]
-            f += x * W[column, l]
+            f += x * W[column, o]
             g += x * W[column, m]
             h += x * W[column, n]
         if count % 2:
             x = np.float64(values[first + (count - 1) * stride])
             column = np.uint64(indices[first + count - 1]) if is_sparse else np.uint64(count - 1)
             a += x * W[column, k]
-            b += x * W[column, l]
+            b += x * W[column, o]
             c += x * W[column, m]
             d += x * W[column, n]
         out[j], out[j + 1], out[j + 2], out[j + 3] = a + e, b + f, c + g, d + h
@@ -156,14 +156,14 @@ def some_outputs(values, indices, is_sparse, first, count, stride, W, some, out)
     """As `outputs`, of the classes `some`, whose outputs go to the beginning of `out`."""
     last = some.size - 1
     for j in range(0, some.size, 4):
-        k, l = np.uint64(some[j]), np.uint64(some[min(j + 1, last)])
+        k, o = np.uint64(some[j]), np.uint64(some[min(j + 1, last)])
         m, n = np.uint64(some[min(j + 2, last)]), np.uint64(some[min(j + 3, last)])
         a = b = c = d = 0.0
         for t in range(count):
             x = np.float64(values[first + t * stride])
             column = np.uint64(indices[first + t]) if is_sparse else np.uint64(t)
             a += x * W[column, k]
-            b += x * W[column, l]
+            b += x * W[column, o]
             c += x * W[column, m]
             d += x * W[column, n]
         out[min(j + 3, last)], out[min(j + 2, last)], out[min(j + 1, last)], out[j] = d, c, b, a
@@ -176,13 +176,13 @@ def add_to_weights(values, indices, is_sparse, first, count, stride, some, chang
         a, b, c = change[j], change[j + 1] if j + 1 < some.size else 0.0, change[j + 2] if j + 2 < some.size else 0.0
         if a != 0.0 or b != 0.0 or c != 0.0:
             k = np.uint64(some[j])
-            l = np.uint64(some[j + 1]) if b != 0.0 else k
+            o = np.uint64(some[j + 1]) if b != 0.0 else k
             m = np.uint64(some[j + 2]) if c != 0.0 else k
             for t in range(count):
                 x = np.float64(values[first + t * stride])
                 column = np.uint64(indices[first + t]) if is_sparse else np.uint64(t)
                 W[column, k] += x * a
-                W[column, l] += x * b
+                W[column, o] += x * b
                 W[column, m] += x * c
 
 
@@ -208,7 +208,7 @@ def visit(flat, rows, terms, classes, bias, beta, W, threshold, dropped):
     padded, change = np.empty(W.shape[1]), np.empty(n_classes)
     G, levels = np.empty(n_classes), np.empty(n_classes)
     is_sparse = indptr.size > 0
-    worst, gap, seen = 0.0, 0.0, 0
+    worst, gap, seen = 0.0, 0.0, np.int64(0)
     for j in range(rows.size):
         i = rows[j]
         own, limit, order, n_open = terms.codes[i], terms.limits[i], classes.order[i], np.int64(classes.n_open[i])

@@ -100,7 +100,7 @@ class KnownClasses:
         counts: np.ndarray,
         most: int,
         goal: float,
-        classes: "OpenClasses",
+        classes: Any,
     ) -> None:
         from softmargin.solvers.coordinate import _class_visits
 

@@ -106,8 +106,8 @@ class CoordinateState:
 
     `best` with its outputs `best_f` is the point with the lowest primal value so far, `bound` the dual vector with the
     highest dual value. Both are as of the last look at all rows; `is_measured` says that this was the last step.
-    The gap was `marked_gap` after `marked_visits` (0 before it was marked), and `is_slow` says that it hardly fell. `known` follows
-    from the problem, and `classes` from the next look, and so neither is ever saved.
+    The gap was `marked_gap` after `marked_visits`, both 0 at first, and `is_slow` says that it hardly fell since then.
+    `known` follows from the problem, and `classes` from the next look, and so neither is ever saved.
     """
 
     beta: np.ndarray

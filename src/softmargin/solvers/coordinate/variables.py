@@ -10,7 +10,7 @@ One thread always gives the same bits, and so do two or more, but not the same a
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class Known:
             along_mean = float(self.terms.shift @ beta) if self.terms.shift.size else 0.0
         return w, float(beta.sum()) - self.total, along_mean
 
-    def copied(self, classes: None) -> None:
+    def copied(self, classes: Any) -> None:
         """Only rows of several classes have some that are open."""
 
     def sweep(
@@ -111,7 +111,7 @@ class Known:
         counts: np.ndarray,
         most: int,
         goal: float,
-        classes: None = None,
+        classes: Any = None,
     ) -> None:
         """Epochs over the active rows, or a part of one: see `_visits.sweep`."""
         from softmargin.solvers.coordinate import _visits
