@@ -3,14 +3,15 @@
     min over beta of 1/2 sum_k |sum_i beta_ik x_i|^2 + sum_i sum_(k != y_i) beta_ik,
     beta_ik <= limit_i if k = y_i and <= 0 otherwise,   sum_k beta_ik = 0 for every row
 
-A visit minimises over all variables of a row at once, exactly, by sorting one number for each class. Rows of which only
-one class may grow, and is the best by more than any row was off, are set aside. Everything else is that of
-`coordinate`: orders, the mean of the points, looks at the gap.
+A visit minimises over all variables of the open classes of a row at once, exactly. A class is closed for a row if its
+variable is at its bound and stays there by much: most rows lose to very few classes. Rows of which only one class may
+grow, and is the best by more than any row was off, are set aside. Everything else is that of `coordinate`: orders, the
+mean of the points, looks at the gap. At a look it is decided anew which rows are active and which classes are open.
 
 Reference: S. S. Keerthi, S. Sundararajan, K.-W. Chang, C.-J. Hsieh, C.-J. Lin, "A Sequential Dual Method for Large
 Scale Multi-Class Linear SVMs", KDD 2008, Algorithms 2 and 3; the row's problem is K. Crammer, Y. Singer, JMLR 2, 2001,
-Section 5. Departs from the first: rows are set aside, and not single classes of a row, because the outputs of all
-classes cost little more than one.
+Section 5. Departs from the first: one threshold, the violation met in the last epoch, decides about rows and, with a
+small factor, about classes; the row's problem is solved without sorting.
 """
 
 import math
