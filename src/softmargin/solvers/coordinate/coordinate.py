@@ -372,23 +372,18 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
     if value > dual:
         bound, dual = beta, value
 
-    points = [(w, f)]
-    if sweep.n_tail > 1:
+    passes += 1
+    best = _better(problem, (state.primal, state.best, state.best_f), w, f)
+    goal = tol * max(abs(best[0]), NEGLIGIBLE * problem.scale)
+    if sweep.n_tail > 1 and best[0] - dual > goal:
         line = known.weights(problem, sweep.tail) / sweep.n_tail - w
         df = problem.outputs(line)
-        points.append((w + line, f + df))
-    best, best_f, primal = state.best, state.best_f, state.primal
-    for point, outputs in points:
-        value = 0.5 * float(point @ point) + problem.C * problem.risk(outputs)
-        if value < primal:
-            best, best_f, primal = point, outputs, value
-    goal = tol * max(abs(primal), NEGLIGIBLE * problem.scale)
-    if len(points) > 1 and goal < primal - dual <= WORTH_A_SEARCH * goal:
-        k = problem.minimise_along(f, df, float(line @ line), float(w @ line)).k
-        point, outputs = w + k * line, f + k * df
-        value = 0.5 * float(point @ point) + problem.C * problem.risk(outputs)
-        if value < primal:
-            best, best_f, primal = point, outputs, value
+        passes += 1
+        best = _better(problem, best, w + line, f + df)
+        if goal < best[0] - dual <= WORTH_A_SEARCH * goal:
+            k = problem.minimise_along(f, df, float(line @ line), float(w @ line)).k
+            best = _better(problem, best, w + k * line, f + k * df)
+    primal, point, outputs = best
 
     # A row that was set aside and wants to move shows how far off the others may be: those nearer than that stay.
     rooms = known.rooms(state, f)[known.present]
@@ -405,8 +400,8 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
     is_marked = state.visits >= max(2 * state.marked_visits, patient)
     return replace(
         state,
-        best=best,
-        best_f=best_f,
+        best=point,
+        best_f=outputs,
         bound=bound,
         primal=primal,
         dual=dual,
@@ -420,12 +415,20 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
             due=state.visits + int(max((LATE - 1.0) * state.visits, least)) + 1,
         ),
         is_measured=True,
-        passes=state.passes + len(points) + passes,
+        passes=state.passes + passes,
         idle=0 if has_moved else state.idle + 1,
         marked_visits=state.visits if is_marked else state.marked_visits,
         marked_gap=primal - dual if is_marked else state.marked_gap,
         is_slow=is_marked and primal - dual > (1.0 - LEAST_FALL) * state.marked_gap > 0.0,
     )
+
+
+def _better(
+    problem: CoordinateProblem, best: tuple[float, np.ndarray, np.ndarray], point: np.ndarray, f: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The better of two points: its value, the point, and its outputs."""
+    value = 0.5 * float(point @ point) + problem.C * problem.risk(f)
+    return (value, point, f) if value < best[0] else best
 
 
 def _correction(gap: float, estimate: float) -> float:
