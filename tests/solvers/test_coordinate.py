@@ -147,7 +147,8 @@ class TestSteps:
         rows, y = text()
         result = solved(y, NoIntercept(), CoordinateDescent(tol=1e-6), tol=1e-6, C=100.0, rows=rows)
         wait = result.state.sweep.wait
-        assert {1, 2, 4, 8, 16, 32, 64} >= set(wait.tolist()) > {1}
+        assert wait.min() == 1
+        assert 8 <= wait.max() <= 64
         assert result.counts["visits"] < 180 * y.size  # 141, and 240 if every active row came in every turn
 
     def test_another_C_counts_its_passes_anew(self):

@@ -5,6 +5,8 @@
     few columns and long rows       cutting planes. Coordinate descent crawls where C |x|^2 is large beside the number
                                     of columns, and the more so the more entries there are.
     many entries by columns         cutting planes: single rows would have to be gathered from all over the memory.
+    several classes at once         coordinate descent, which looks only at the classes that a row may lose to; a plane
+                                    looks at all of them.
     everything else                 coordinate descent, which needs few passes where the rows are short or few, whatever
                                     the number of columns.
 
@@ -21,6 +23,7 @@ from typing import Any, ClassVar
 from softmargin.core.kinds import COORDINATES, PLANES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
+from softmargin.problems.base import JointCoordinates
 from softmargin.solvers.base import Solver
 
 # Cutting planes begin where there are at most so many columns, and where C mean|x|^2 is more than so many times their
@@ -65,7 +68,9 @@ class Automatic:
         return self._turn_of(state).step(problem, state)
 
     def measure(self, problem: Any, state: Any) -> Measure:
-        return self._turn_of(state).measure(problem, state)
+        """Coordinate descent that gets on too slowly is followed by cutting planes, where these are of help."""
+        measure = self._turn_of(state).measure(problem, state)
+        return replace(measure, spent=measure.spent and not _has_few_planes(problem))
 
     def counts(self, state: Any) -> dict[str, int]:
         return self._turn_of(state).counts(state)
@@ -90,8 +95,13 @@ class Automatic:
 
     def _is_lost(self, problem: Any, state: Any) -> bool:
         few = min(problem.n_outputs, problem.n_weights)
-        is_slow = few <= MANY_PLANES and self.coordinates.counts(state)["passes"] > FIRST_PASSES + PASSES_EACH * few
-        return is_slow or self.coordinates.is_stalled(state)
+        is_long = self.coordinates.counts(state)["passes"] > FIRST_PASSES + PASSES_EACH * few
+        is_slow = is_long or self.coordinates.measure(problem, state).spent
+        return (is_slow and _has_few_planes(problem)) or self.coordinates.is_stalled(state)
+
+
+def _has_few_planes(problem: Any) -> bool:
+    return min(problem.n_outputs, problem.n_weights) <= MANY_PLANES
 
 
 def suits_planes(problem: Any) -> bool:
@@ -100,7 +110,7 @@ def suits_planes(problem: Any) -> bool:
         return True
     flat = problem.rows.flat
     n_entries = flat.values.size
-    if problem.n_weights > FEW_COLUMNS or flat.fortran:
+    if problem.n_weights > FEW_COLUMNS or flat.fortran or isinstance(problem.coordinates, JointCoordinates):
         return flat.fortran and n_entries >= MANY_ENTRIES
     least = next(length for entries, length in ENTRIES_AND_LENGTHS if n_entries >= entries)
     return least == 0.0 or problem.C * float(problem.rows.sq_norms().mean()) > least * problem.n_weights

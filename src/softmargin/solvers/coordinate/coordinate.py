@@ -48,7 +48,7 @@ from softmargin.core.kinds import COORDINATES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import AT_BOUND, NEGLIGIBLE, Measure
 from softmargin.problems.base import CoordinateProblem, JointCoordinates
-from softmargin.solvers.coordinate.classes import KnownClasses, is_state_of_classes, n_padded
+from softmargin.solvers.coordinate.classes import KnownClasses, OpenClasses, is_state_of_classes, n_padded
 from softmargin.solvers.coordinate.variables import Known, Shape, Vectors, known_of
 
 # Compiled code is interrupted between slices of about this many values. A step is as long, or an epoch if that is
@@ -69,6 +69,11 @@ LOOK_VALUES = 1 << 15
 LEAST_CORRECTION, MOST_CORRECTION = 0.02, 50.0
 # The solve has stalled if neither value changed by more than LEAST_PROGRESS of its size in so many looks in a row.
 STALL_LOOKS, LEAST_PROGRESS = 20, 1e-15
+# Nor has it stalled as long as an epoch moves b by more than this: nothing else may change before b gets somewhere.
+LEAST_TURN = 1e-9
+# No more passes are made if the gap falls by less than this share while their number doubles: it would not come down in
+# any reasonable time. This is asked once there were so many passes, and as many values were visited.
+LEAST_FALL, PATIENT_PASSES, PATIENT_VALUES = 0.1, 1000, 1 << 25
 _STATE_SLACK = 1e-3  # of w in a state, beside what it is made of: rounding alone stays far below
 _FIRST_SEED = 0x9E3779B97F4A7C15  # any odd number will do; the generator must not begin at zero
 
@@ -109,7 +114,8 @@ class CoordinateState:
 
     `best` with its outputs `best_f` is the point with the lowest primal value so far, `bound` the dual vector with the
     highest dual value. Both are as of the last look at all rows; `is_measured` says that this was the last step.
-    `known` follows from the problem, and so it is never saved.
+    The gap was `marked_gap` after `marked_visits`, both 0 at first, and `is_slow` says that it hardly fell since then.
+    `known` follows from the problem, and `classes` from the next look, and so neither is ever saved.
     """
 
     beta: np.ndarray
@@ -128,10 +134,14 @@ class CoordinateState:
     visits: int = 0
     passes: int = 0
     idle: int = 0
+    marked_visits: int = 0
+    marked_gap: float = 0.0
+    is_slow: bool = False
     known: Known | KnownClasses | None = field(default=None, repr=False, compare=False)
+    classes: OpenClasses | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"known": None}
+        return self.__dict__ | {"known": None, "classes": None}
 
     def is_one_of(self, problem: CoordinateProblem) -> bool:
         """Whether it can be a state of this problem: one from a file may say anything, and compiled code believes it.
@@ -188,7 +198,7 @@ class CoordinateDescent:
         if isinstance(start, CoordinateState):
             if start.C != problem.C:
                 return _restarted(problem, start, self.tol)
-            return replace(start, known=known, idle=0)
+            return replace(start, known=known, idle=0, marked_gap=0.0, is_slow=False)
         f = np.zeros(problem.n_outputs)
         state = CoordinateState(
             beta=np.zeros(problem.n_variables),
@@ -221,7 +231,9 @@ class CoordinateDescent:
 
     def measure(self, problem: CoordinateProblem, state: CoordinateState) -> Measure:
         violation = (state.primal - state.dual) / problem.scale if problem.scale > 0 else 0.0
-        return Measure(state.primal, state.dual, problem.scale, violation, settled=state.is_measured)
+        return Measure(
+            state.primal, state.dual, problem.scale, violation, spent=state.is_slow, settled=state.is_measured
+        )
 
     def counts(self, state: CoordinateState) -> dict[str, int]:
         n_rows = state.beta.size if state.known is None else state.known.n_rows
@@ -233,7 +245,18 @@ class CoordinateDescent:
         }
 
     def solution(self, problem: CoordinateProblem, state: CoordinateState) -> Solution:
-        return problem.solution_of(state.best, state.best_f, state.bound)
+        """The best point. If that is w = 0, which says the same of every row, it is as much of the last point as `tol`
+        allows: the values between both are at most those on a straight line."""
+        best, f = state.best, state.best_f
+        size = problem.scale if self.stopping == "epsilon" else max(abs(state.primal), NEGLIGIBLE * problem.scale)
+        room = self.tol * size - (state.primal - state.dual)
+        if not best.any() and room > 0.0 and state.known is not None and state.sweep.w.any():
+            w = state.known.weights(problem, state.sweep.w)
+            outputs = problem.outputs(w)
+            rise = 0.5 * float(w @ w) + problem.C * problem.risk(outputs) - state.primal
+            share = min(1.0, 0.5 * room / rise) if rise > 0.0 else 1.0
+            best, f = share * w, share * outputs
+        return problem.solution_of(best, f, state.bound)
 
     def is_stalled(self, state: CoordinateState) -> bool:
         return state.idle >= STALL_LOOKS or not np.isfinite(state.beta).all()
@@ -290,8 +313,12 @@ def _restarted(problem: CoordinateProblem, start: CoordinateState, tol: float) -
         epochs=0,
         visits=0,
         passes=0,
+        marked_visits=0,
+        marked_gap=0.0,
+        is_slow=False,
         idle=0,
         known=known,
+        classes=known.copied(None),
     )
     return _measured(problem, state, 0.0, tol)
 
@@ -318,10 +345,11 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
     )
     shape = Shape(problem.intercept.feature, known.penalty, known.spread, TAIL_POWER)
     most = max(1, int(SLICE_VALUES / known.row_values))
+    classes = known.copied(state.classes)
     is_in_epoch = sweep.n_active > 0
     while is_in_epoch:
         problem.workers.check()
-        known.sweep(problem, shape, vectors, sums, counts, most, goal)
+        known.sweep(problem, shape, vectors, sums, counts, most, goal, classes)
         is_in_epoch = counts[1] > 0
     n_active, _, epochs, visits, n_tail, _, _, _, turn, _ = counts.tolist()
     excess, along_mean, b, threshold, _, gap, fair, _ = sums.tolist()
@@ -348,6 +376,7 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
         is_measured=False,
         epochs=epochs,
         visits=visits,
+        classes=classes,
     )
     return after, gap
 
@@ -364,13 +393,12 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
         bound, dual = beta, value
 
     points = [_Point(w, f)]
-    if sweep.n_tail > 1:
+    best, primal = points[0].or_better(problem, _Point(state.best, state.best_f), state.primal)
+    goal = tol * max(abs(primal), NEGLIGIBLE * problem.scale)
+    if sweep.n_tail > 1 and primal - dual > goal:
         mean = known.weights(problem, sweep.tail)
         points.append(_Point(mean, problem.outputs(mean)))
-    best, primal = _Point(state.best, state.best_f), state.primal
-    for point in points:
-        best, primal = point.or_better(problem, best, primal)
-    goal = tol * max(abs(primal), NEGLIGIBLE * problem.scale)
+        best, primal = points[1].or_better(problem, best, primal)
     if goal < primal - dual <= WORTH_A_SEARCH * goal:
         point = points[0].towards(problem, points[-1])
         # A longer w costs less than what rows at the margin miss it by, times C.
@@ -386,7 +414,10 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
         active, aside = known.present, aside[:0]
     least = LOOK_VALUES / known.row_values
     small = LEAST_PROGRESS * max(abs(primal), abs(dual))
-    has_moved = primal < state.primal - small or dual > state.dual + small
+    is_turning = known.penalty * abs(sweep.excess) > LEAST_TURN * (1.0 + abs(state.b))
+    has_moved = primal < state.primal - small or dual > state.dual + small or is_turning
+    patient = max(PATIENT_PASSES * known.n_rows, PATIENT_VALUES / known.row_values)
+    is_marked = state.visits >= max(2 * state.marked_visits, patient)
     return replace(
         state,
         best=best.w,
@@ -406,6 +437,9 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
         is_measured=True,
         passes=state.passes + len(points) + passes,
         idle=0 if has_moved else state.idle + 1,
+        marked_visits=state.visits if is_marked else state.marked_visits,
+        marked_gap=primal - dual if is_marked else state.marked_gap,
+        is_slow=is_marked and primal - dual > (1.0 - LEAST_FALL) * state.marked_gap > 0.0,
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -93,11 +93,24 @@ class Known:
             along_mean = float(self.terms.shift @ beta) if self.terms.shift.size else 0.0
         return w, float(beta.sum()) - self.total, along_mean
 
-    def sweep(self, problem: CoordinateProblem, shape: Shape, *arguments: Any) -> None:
+    def copied(self, classes: Any) -> None:
+        """Only rows of several classes have some that are open."""
+
+    def sweep(
+        self,
+        problem: CoordinateProblem,
+        shape: Shape,
+        v: Vectors,
+        sums: np.ndarray,
+        counts: np.ndarray,
+        most: int,
+        goal: float,
+        classes: Any,
+    ) -> None:
         """Epochs over the active rows; see `_visits.sweep`."""
         from softmargin.solvers.coordinate import _visits
 
-        _visits.sweep(problem.rows.flat, self.terms, shape, *arguments)
+        _visits.sweep(problem.rows.flat, self.terms, shape, v, sums, counts, most, goal)
 
     def judged(
         self, problem: CoordinateProblem, beta: np.ndarray, w: np.ndarray, excess: float
