@@ -319,7 +319,7 @@ class TestAutomatic:
         assert model.solver_.startswith("Cutting planes (OCAS), because")
 
     def test_it_changes_over_where_coordinate_descent_does_not_get_on(self, monkeypatch):
-        monkeypatch.setattr(automatic, "ENTRIES_AND_LENGTHS", ((0, np.inf),))
+        monkeypatch.setattr(automatic, "ENTRIES_AND_LENGTHS", ((0, np.inf, np.inf),))
         rows = X * 10.0 ** np.array([-3, -2, 0, 2, 3])
         model = LinearSVC(100.0, warm_start=True).fit(rows, Y)
         assert model.status_ is Status.OPTIMAL

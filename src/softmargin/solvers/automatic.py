@@ -27,10 +27,10 @@ from softmargin.problems.base import JointCoordinates
 from softmargin.solvers.base import Solver
 
 # Cutting planes begin where there are at most so many columns, and where C mean|x|^2 is more than so many times their
-# number, by the number of entries. Measured on Adult and Web (half a million entries; C = 1 is just above and just
-# below 0.06) and on e-mails of raw counts (60,000 entries).
+# number, by the number of entries; the second number is for a free intercept, which takes coordinate descent longer.
+# Measured on Adult and Web (half a million entries) and on e-mails of raw counts (60,000 entries).
 FEW_COLUMNS = 1024
-ENTRIES_AND_LENGTHS = ((1 << 20, 0.0), (1 << 18, 0.06), (0, 30.0))
+ENTRIES_AND_LENGTHS = ((1 << 20, 0.0, 0.0), (1 << 18, 0.4, 0.06), (0, 30.0, 30.0))
 # Data by columns are gathered by rows if they are smaller than that.
 MANY_ENTRIES = 1 << 18
 # Passes of coordinate descent before cutting planes take over: so many, and so many more for each column or row,
@@ -112,5 +112,6 @@ def suits_planes(problem: Any) -> bool:
     n_entries = flat.values.size
     if problem.n_weights > FEW_COLUMNS or flat.fortran or isinstance(problem.coordinates, JointCoordinates):
         return flat.fortran and n_entries >= MANY_ENTRIES
-    least = next(length for entries, length in ENTRIES_AND_LENGTHS if n_entries >= entries)
+    lengths = next(lengths for entries, *lengths in ENTRIES_AND_LENGTHS if n_entries >= entries)
+    least = lengths[problem.intercept.is_free]
     return least == 0.0 or problem.C * float(problem.rows.sq_norms().mean()) > least * problem.n_weights
