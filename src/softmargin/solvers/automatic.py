@@ -14,13 +14,16 @@ It may crawl even so. Therefore coordinate descent gets a number of passes that 
 iterations of cutting planes do. If these do not lead to the goal, cutting planes go on from its best point. What is
 decided depends on counts alone, never on a clock, and so a fit that is repeated ends in the same bits.
 
+Squared losses have Newton's method in place of cutting planes. It begins where there are few columns, and at least as
+many rows.
+
 Both solvers are given: this file knows neither of them. The state is that of the one whose turn it is.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
-from softmargin.core.kinds import COORDINATES, PLANES
+from softmargin.core.kinds import COORDINATES, SMOOTH
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import JointCoordinates
@@ -44,7 +47,10 @@ class Automatic:
 
     coordinates: Any
     planes: Any
-    needs: ClassVar[str] = PLANES
+
+    @property
+    def needs(self) -> str:
+        return self.planes.needs
 
     @property
     def stopping(self) -> str:
@@ -86,6 +92,8 @@ class Automatic:
         """Which of them solved it, and why."""
         if isinstance(state, self.coordinates.state_type):
             return "Coordinate descent, because there are many features or little data."
+        if self.needs == SMOOTH:
+            return "Newton's method, because the loss is squared and there are few features."
         if suits_planes(problem):
             return "Cutting planes (OCAS), because there are few features, and much data or long rows for this C."
         return "Coordinate descent, and then cutting planes (OCAS), because the gap did not close soon enough."
@@ -108,6 +116,8 @@ def suits_planes(problem: Any) -> bool:
     """Whether cutting planes are the better beginning; where single rows cannot be reached they are the only one."""
     if COORDINATES not in problem.serves:
         return True
+    if SMOOTH in problem.serves:  # these are no planes, but Newton's method
+        return problem.n_weights <= min(FEW_COLUMNS, problem.n_rows)
     flat = problem.rows.flat
     n_entries = flat.values.size
     if problem.n_weights > FEW_COLUMNS or flat.fortran or isinstance(problem.coordinates, JointCoordinates):
