@@ -34,6 +34,8 @@ from softmargin.solvers.base import Solver
 # Measured on Adult and Web (half a million entries) and on e-mails of raw counts (60,000 entries).
 FEW_COLUMNS = 1024
 ENTRIES_AND_LENGTHS = ((1 << 20, 0.0, 0.0), (1 << 18, 0.4, 0.06), (0, 30.0, 30.0))
+# Of a row, where Newton's method adds up squares of features: far from the largest number that there is.
+LARGEST_CURVATURE = 1e200
 # Data by columns are gathered by rows if they are smaller than that.
 MANY_ENTRIES = 1 << 18
 # Passes of coordinate descent before cutting planes take over: so many, and so many more for each column or row,
@@ -117,7 +119,8 @@ def suits_planes(problem: Any) -> bool:
     if COORDINATES not in problem.serves:
         return True
     if SMOOTH in problem.serves:  # these are no planes, but Newton's method
-        return problem.n_weights <= min(FEW_COLUMNS, problem.n_rows)
+        largest = float(problem.rows.sq_norms().max(initial=0.0)) / float(problem.coordinates.ridge.min(initial=1.0))
+        return problem.n_weights <= min(FEW_COLUMNS, problem.n_rows) and largest < LARGEST_CURVATURE
     flat = problem.rows.flat
     n_entries = flat.values.size
     if problem.n_weights > FEW_COLUMNS or flat.fortran or isinstance(problem.coordinates, JointCoordinates):

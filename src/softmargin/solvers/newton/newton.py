@@ -94,6 +94,8 @@ class Newton:
 
     def step(self, problem: SmoothProblem, state: NewtonState) -> NewtonState:
         matrix, curved = _matrix(problem, state)
+        if not np.isfinite(matrix).all():  # features whose squares are no numbers
+            return replace(state, iterations=state.iterations + 1, idle=STALL_STEPS)
         line = -_solved(matrix, state.slope)
         df = problem.outputs(line)
         k = problem.minimise_along(state.f, df, float(line @ line), float(state.w @ line)).k
