@@ -65,6 +65,20 @@ class Products(Protocol):
         ...
 
 
+@runtime_checkable
+class Labelled(Products, Protocol):
+    """Rows that bring with them what is to be learned from them, such as a store on disk."""
+
+    @property
+    def feature_names(self) -> Sequence[str] | None:
+        """The names of the columns, if they have any."""
+        ...
+
+    def targets(self) -> dict[str, np.ndarray | None]:
+        """y, sample_weight and qid, each with an entry for every row, or None if it is not known."""
+        ...
+
+
 class RowAccess(Products, Protocol):
     """Rows in memory, where single rows and entries can be reached: kernels, SGD, Pegasos, renumbered columns."""
 

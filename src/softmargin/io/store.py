@@ -163,6 +163,10 @@ class Store(ChunkedRows):
     def qid(self) -> np.ndarray | None:
         return self._folder.target("qid")
 
+    def targets(self) -> dict[str, np.ndarray | None]:
+        """y, sample_weight and qid, by these names."""
+        return {"y": self.y, "sample_weight": self.sample_weight, "qid": self.qid}
+
     def __repr__(self) -> str:
         manifest = self._folder.manifest
         kind = "dense" if manifest.index_type is None else "sparse"

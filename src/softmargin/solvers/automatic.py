@@ -81,6 +81,8 @@ class Automatic:
         """Which of them solved it, and why."""
         if isinstance(state, self.coordinates.state_type):
             return "Coordinate descent, because there are many features or little data."
+        if COORDINATES not in problem.serves:
+            return "Cutting planes (OCAS), because they need products with X only, and not single rows in memory."
         if suits_planes(problem):
             return "Cutting planes (OCAS), because there are few features and much data."
         return "Coordinate descent, and then cutting planes (OCAS), because the gap did not close soon enough."
