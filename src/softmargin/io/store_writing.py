@@ -47,8 +47,9 @@ def write_store(
     index_base: int | None = None,
     chunk_bytes: int | None = None,
     overwrite: bool = False,
+    whole_labels: bool = False,
 ) -> None:
-    """See `Store.write`."""
+    """See `Store.write`. With `whole_labels`, labels that are all whole numbers become integers, as in text files."""
     with _replacing(path, overwrite) as draft:
         writer = _Writer(
             draft,
@@ -56,6 +57,7 @@ def write_store(
             _checked_width(n_features),
             CHUNK_BYTES if chunk_bytes is None else _checked_chunk(chunk_bytes),
         )
+        writer.are_labels_whole = whole_labels
         try:
             for k, batch in enumerate(batches):
                 writer.add(k, batch)
@@ -175,6 +177,7 @@ class _Writer:
         self._targets: dict[str, _File] = {}
         self._label_kind = ""
         self._codes: dict[str, int] = {}
+        self.are_labels_whole = False
         self._n_rows = 0
 
     def add(self, k: int, batch: Any) -> None:
@@ -222,7 +225,7 @@ class _Writer:
             self._value_type,
             self._index_type or None,
             {name: file.crc for name, file in self._targets.items()},
-            self._label_kind or "float64",
+            "int64" if self.are_labels_whole and self._label_kind == "float64" else self._label_kind or "float64",
             tuple(self._codes),
             feature_names,
             index_base,
@@ -339,6 +342,7 @@ class _Writer:
                 f"batch {k}, row {row} (row {self._n_rows + row} of the store) has the label {column[row]}: labels are "
                 "text or finite numbers, and integers at most 2^53."
             )
+        self.are_labels_whole &= bool(((labels == np.rint(labels)) & (np.abs(labels) < LARGEST_INTEGER)).all())
         return labels
 
     def _text_codes(self, column: np.ndarray, k: int) -> np.ndarray:
