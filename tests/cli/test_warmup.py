@@ -20,6 +20,15 @@ with event.install_recorder("numba:compile") as recorder:
     for Z in (X, X.astype(np.float32), csr_matrix(X), csr_matrix(X.astype(np.float32))):
         for model in (softmargin.LinearSVC(), joint, softmargin.SVC(), softmargin.OrdinalSVC(), softmargin.RankSVM()):
             model.fit(Z, y).predict(Z)
+        for model in (softmargin.LinearSVR(), softmargin.SVR(), softmargin.LinearSVC(loss="squared_hinge")):
+            model.fit(Z, y).predict(Z)
+        for model in (softmargin.OneClassSVM(), softmargin.LinearOneClassSVM()):
+            model.fit(Z).predict(Z)
+    many = np.random.default_rng(0).standard_normal((2500, 5))
+    for Z in (many, csr_matrix(np.where(many > 1.0, many, 0.0))):
+        softmargin.SVC().fit(Z, many[:, 0] > 0.0)
+        softmargin.SVC().fit(Z, np.digitize(many[:, 0], [-1.0, 1.0]))
+        softmargin.SVR().fit(Z, many[:, 0])
 print([str(found.data["dispatcher"]) for _, found in recorder.buffer if found.is_start])
 """
 

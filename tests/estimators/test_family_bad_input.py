@@ -27,6 +27,10 @@ class TestTargets:
         with pytest.raises(SoftmarginError, match=message):
             estimator().fit(X, np.array([0.0, 1.5, "a", 2.0, "b"], dtype=object))
 
+    def test_dates(self, estimator):
+        with pytest.raises(SoftmarginError, match=r"y holds dates or durations \(datetime64\[D\]\): make numbers of"):
+            estimator().fit(X, np.arange(5).astype("datetime64[D]"))
+
     def test_targets_that_are_missing(self, estimator):
         with pytest.raises(SoftmarginError, match="y holds NaN or infinity: leave such rows out"):
             estimator().fit(X, np.array([0.0, 1.5, None, 2.0, 4.0], dtype=object))
@@ -69,6 +73,12 @@ class TestTargets:
     def test_C(self, estimator, C):
         with pytest.raises(SoftmarginError, match=r"C=.* must be a positive, finite number"):
             estimator(C=C).fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", ONE_CLASS)
+def test_a_gap_that_rounding_leaves_is_not_blamed_on_C(estimator):
+    with pytest.warns(UserWarning, match=r"accept this by a larger tol, scale the features \([^)]*\)\.$"):
+        estimator(tol=0.0).fit(X)
 
 
 @pytest.mark.parametrize("estimator", ONE_CLASS)

@@ -6,7 +6,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC as SklearnLinearSVC
 
-from softmargin import SVC, LinearSVC, OrdinalSVC, RankSVM, SoftmarginError
+from softmargin import SVC, LinearOneClassSVM, LinearSVC, LinearSVR, OrdinalSVC, RankSVM, SoftmarginError
 
 X, y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -46,3 +46,15 @@ def test_intercept_scaling_is_that_of_scikit_learn(scaling):
 def test_intercept_scaling_without_a_penalised_intercept_is_refused(settings):
     with pytest.raises(SoftmarginError, match="which this model has not: set intercept='penalised'"):
         LinearSVC(intercept_scaling=2.0, **settings).fit(*load_iris(return_X_y=True))
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC, LinearSVR, LinearOneClassSVM])
+def test_linear_estimators_take_a_random_state(estimator):
+    """Coordinate descent visits rows in its order; the default is a fixed one."""
+    away = X + 5.0  # from the origin, as one-class estimators need it
+    first, again, other = (estimator(random_state=seed).fit(away, y) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.coef_, again.coef_)
+    assert (first.coef_ != other.coef_).any()
+    np.testing.assert_array_equal(estimator().fit(away, y).coef_, estimator().fit(away, y).coef_)
+    with pytest.raises(SoftmarginError, match="random_state=-1 must be an integer of at least 0"):
+        estimator(random_state=-1).fit(away, y)

@@ -167,10 +167,10 @@ REASONS = {
     ("loss", "fit_intercept", "intercept", "intercept_scaling"): (
         "it is for linear models that classify or regress, which are trained without --kernel."
     ),
-    (
-        "multi_class",
-        "random_state",
-    ): "it is for linear models that classify, which are trained without --kernel and --task.",
+    ("multi_class",): "it is for linear models that classify, which are trained without --kernel and --task.",
+    ("random_state",): (
+        "it is for linear models that classify, regress or learn one class, which are trained without --kernel."
+    ),
     (
         "kernel",
         "gamma",

@@ -1,7 +1,7 @@
 """`softmargin warmup`: small fits of every kind, so that the compiled code is in the cache before it is needed.
 
 What is compiled depends on the types of the data (float32 or float64, dense or CSR), on the estimator, kernel and
-solver, and in some places on the shape: rows of few columns, many columns, or more columns than rows.
+solver, and in some places on the shape: many rows, rows of few columns, many columns, or more columns than rows.
 """
 
 import io
@@ -23,10 +23,12 @@ from softmargin.estimators.ordinal_svc import OrdinalSVC
 from softmargin.estimators.rank_svm import RankSVM
 from softmargin.estimators.svc import SVC
 from softmargin.io.svmlight import load_svmlight
+from softmargin.tasks.solvers import SOLVER_NAMED
 
 LINEAR: tuple[dict[str, Any], ...] = (
     {},
     {"intercept": "penalised"},
+    {"loss": "squared_hinge"},
     {"solver": "cpa"},
     {"multi_class": "crammer_singer", "intercept": "penalised"},
     {"multi_class": "crammer_singer", "intercept": "penalised", "solver": "ocas"},
@@ -43,6 +45,9 @@ KERNEL: tuple[dict[str, Any], ...] = (
     {"solver": "ipm"},
 )
 SHAPES = ((300, 6), (400, 120), (60, 900))
+# From about a thousand rows on, kernel values are kept in float32 and solved in blocks; from two thousand on, several
+# classes share parts of their rows. A few iterations of such fits reach all of their code.
+_MANY_ROWS, _FEW_ITERATIONS = (2100, 6), 3
 # Long enough for the compiled parser, which reads what the plain one leaves: text of this length, numbers of many
 # digits.
 _TEXT_ROWS = 3000
@@ -78,21 +83,23 @@ def warmup(*, quiet: bool, as_json: bool) -> None:
 def _steps() -> Iterator[Callable[[], None]]:
     yield _parse_text
     yield _rank_many
-    for sample in _samples():
-        yield partial(_fit_linear, sample)
-        yield partial(_fit_kernel, sample)
+    for shape in SHAPES:
+        for sample in _samples(*shape):
+            yield partial(_fit_linear, sample)
+            yield partial(_fit_kernel, sample)
+    for sample in _samples(*_MANY_ROWS):
+        yield partial(_fit_many_rows, sample)
 
 
-def _samples() -> Iterator[Sample]:
-    for n_rows, n_columns in SHAPES:
-        rng = np.random.default_rng(0)
-        dense = rng.standard_normal((n_rows, n_columns))
-        score = dense[:, 0] + 0.5 * rng.standard_normal(n_rows)
-        grades = np.digitize(score, [-0.7, 0.0, 0.7])
-        thin = np.where(rng.random(dense.shape) < 0.2, dense, 0.0)
-        for dtype in (np.float64, np.float32):
-            for X in (dense, _as_csr(thin)):
-                yield Sample(X.astype(dtype), np.where(score > 0, 1, -1), grades, np.arange(n_rows) % 7)
+def _samples(n_rows: int, n_columns: int) -> Iterator[Sample]:
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((n_rows, n_columns))
+    score = dense[:, 0] + 0.5 * rng.standard_normal(n_rows)
+    grades = np.digitize(score, [-0.7, 0.0, 0.7])
+    thin = np.where(rng.random(dense.shape) < 0.2, dense, 0.0)
+    for dtype in (np.float64, np.float32):
+        for X in (dense, _as_csr(thin)):
+            yield Sample(X.astype(dtype), np.where(score > 0, 1, -1), grades, np.arange(n_rows) % 7)
 
 
 def _as_csr(dense: np.ndarray) -> Any:
@@ -138,6 +145,17 @@ def _fit_kernel(sample: Sample) -> None:
         model.predict(X)
         certify(model, X, y)
     SVC().fit(X, grades).predict(X)
+
+
+def _fit_many_rows(sample: Sample) -> None:
+    X, y, grades, _ = sample
+    for settings in KERNEL:
+        if settings.get("solver") != "ipm":  # a matrix of so many rows has too high a rank for it
+            SVC(max_iter=_FEW_ITERATIONS, **settings).fit(X, y)
+    small_block = SOLVER_NAMED["BlockSMO"].home.load()(size=64)  # is soon full, and then its matrix is contiguous
+    for tol in (1e-3, 1e-6):
+        SVC(max_iter=_FEW_ITERATIONS, solver=small_block, tol=tol).fit(X, y)
+    SVC(max_iter=_FEW_ITERATIONS).fit(X, grades)
 
 
 def n_compiled() -> int:

@@ -3,6 +3,10 @@
 Only files whose name begins with an underscore use it, and those are imported at the first fit: importing
 `softmargin` does not import Numba. Compiled functions release the interpreter lock, take arrays and scalars,
 and are plain Python when `NUMBA_DISABLE_JIT=1`.
+
+The first fit of all waits for the compiler. Loops over entries compile several times faster than NumPy's expressions of
+whole arrays: assigning one array to a part of another, `x[:] = y` or `x[index] = y`, alone takes a second, because
+Numba then compiles the text of an error message.
 """
 
 import hashlib
@@ -35,7 +39,8 @@ def compiled(function: Callable | None = None, *, sums: bool = False, maxima: bo
     if function is None:
         return lambda f: compiled(f, sums=sums, maxima=maxima)
     flags = (_FREE_ORDER if sums else set()) | (_NO_NAN if maxima else set())
-    dispatcher = numba.njit(nogil=True, fastmath=flags or False)(function)
+    # Without the wrapper for C callers, which nobody calls and which takes a twentieth of the time of compiling.
+    dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, fastmath=flags or False)(function)
     if not numba.config.DISABLE_JIT:
         with suppress(RuntimeError, OSError):  # RuntimeError: neither the package nor the user has a writable folder
             dispatcher._cache = _Cache(function)

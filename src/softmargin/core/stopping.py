@@ -12,6 +12,8 @@ from softmargin.core.errors import SoftmarginError
 NEGLIGIBLE = 1e-12
 # A dual variable this close to its bound, as a share of C s_i, counts as lying on it.
 AT_BOUND = 1e-9
+# A gain that is a smaller share of the terms of the objective cannot be told from rounding.
+ROUNDING = 1e-16
 
 
 @dataclass(frozen=True)

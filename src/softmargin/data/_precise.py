@@ -30,6 +30,14 @@ def add_product(total, rest, x, y):
 
 
 @compiled
+def two_sum(a, b):
+    """a + b as two numbers, without error."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+@compiled
 def dot(values, indices, indptr, n_rows, n_cols, fortran, w, index, high, low):
     """high[r] + low[r] = x_i . w for the row i = index[r]."""
     for r in range(index.size):

@@ -262,9 +262,10 @@ def warn_unless_done(estimator: Any, stop: Stop, stacklevel: int) -> None:
             "on similar scales (StandardScaler, MaxAbsScaler) need fewer iterations."
         )
     else:
+        lower = ", or lower C" if "C" in estimator.get_params(deep=False) else ""  # one-class estimators have none
         advice = (
             "Rounding in double precision allows no more: accept this by a larger tol, scale the features "
-            "(StandardScaler, MaxAbsScaler), or lower C."
+            f"(StandardScaler, MaxAbsScaler){lower}."
         )
     message = f"{estimator.status_} {_reached(estimator.certificate_, stop)} {advice}"
     warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)

@@ -10,7 +10,7 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.kernel_scoring import named_kernel
+from softmargin.kernels.by_name import named_kernel
 from softmargin.kernels.functions import Custom, Kernel, Linear
 from softmargin.kernels.matrix import largest_exponent
 

@@ -50,6 +50,9 @@ class LinearOneClassSVM(NoveltyMixin, LinearEstimator):
         on many millions of entries gives other bits with one thread than with several.
     warm_start : bool, default=False
         Continue from the last fit: exactly, if data, weights and nu are the same; else from its weights.
+    random_state : int, RandomState instance or None, default=None
+        Seed of "coordinate", which visits rows in random order. None is a fixed one, so that results repeat. "ocas" and
+        "cpa" do not use it.
     verbose : int, default=0
         1 shows a progress line.
 
@@ -92,6 +95,7 @@ class LinearOneClassSVM(NoveltyMixin, LinearEstimator):
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.nu = nu
@@ -101,6 +105,7 @@ class LinearOneClassSVM(NoveltyMixin, LinearEstimator):
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.warm_start = warm_start
+        self.random_state = random_state
         self.verbose = verbose
 
     @with_callbacks
@@ -126,7 +131,7 @@ class LinearOneClassSVM(NoveltyMixin, LinearEstimator):
         return self._fit(X, y, {"sample_weight": sample_weight})
 
     def _solver(self) -> Solver:
-        return linear_solver(self.solver, (PLANES, COORDINATES))
+        return linear_solver(self.solver, (PLANES, COORDINATES), self.random_state)
 
     def _setting(self) -> LinearSetting:
         validation.share(self.nu, "nu")

@@ -56,6 +56,9 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     warm_start : bool, default=False
         Continue from the last fit: exactly, if data and weights are the same; with its planes, if only C or tol
         changed; else from its weights.
+    random_state : int, RandomState instance or None, default=None
+        Seed of "coordinate", which visits rows in random order. None is a fixed one, so that results repeat. "ocas" and
+        "cpa" do not use it.
     verbose : int, default=0
         1 shows a progress line.
 
@@ -106,6 +109,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.C = C
@@ -120,6 +124,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.warm_start = warm_start
+        self.random_state = random_state
         self.verbose = verbose
 
     @with_callbacks
@@ -151,8 +156,8 @@ class LinearSVR(RegressorMixin, LinearEstimator):
 
     def _solver(self) -> Solver:
         if self._is_squared:
-            return solver_of_squares(self.solver, self.loss)
-        return linear_solver(self.solver, (PLANES, COORDINATES))
+            return solver_of_squares(self.solver, self.loss, self.random_state)
+        return linear_solver(self.solver, (PLANES, COORDINATES), self.random_state)
 
     def _setting(self) -> LinearSetting:
         validation.not_negative(self.epsilon, "epsilon")

@@ -7,7 +7,7 @@ import numpy as np
 from softmargin.core.stopping import Stop
 from softmargin.estimators import validation
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.kernel_score import KernelScore
+from softmargin.estimators.kernel_score_base import KernelScore
 from softmargin.estimators.kernel_targets import Inliers
 from softmargin.estimators.novelty import NoveltyMixin
 from softmargin.estimators.scoring import inside_or_outside

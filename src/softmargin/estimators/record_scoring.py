@@ -14,9 +14,10 @@ from softmargin.core.errors import ModelFileError
 from softmargin.core.threads import thread_count
 from softmargin.data.columns import without_empty_columns
 from softmargin.data.convert import as_rows
-from softmargin.estimators.kernel_scoring import kernel_scores, named_kernel, one_against_one, pair_coefficients
+from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
 from softmargin.estimators.scoring import INSIDE_OR_OUTSIDE, inside_or_outside, labels_from_scores, linear_scores
 from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays
+from softmargin.kernels.by_name import named_kernel
 from softmargin.kernels.functions import RBF, Laplacian
 from softmargin.linalg.thresholds import assign_ranks
 from softmargin.tasks.records import TASK_NAMED

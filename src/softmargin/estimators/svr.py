@@ -11,7 +11,7 @@ from softmargin.core.stopping import Stop
 from softmargin.estimators import validation
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.incremental import IncrementalMixin, can_learn
-from softmargin.estimators.kernel_score import KernelScore
+from softmargin.estimators.kernel_score_base import KernelScore
 from softmargin.estimators.kernel_targets import Numbers
 from softmargin.estimators.training_rows import TrainingRows
 

@@ -33,7 +33,7 @@ from softmargin.tasks.layouts import STATES
 # Counts in a file must be below this number.
 LARGEST_COUNT = 2**53
 # Rounding may make an inner product of two planes wrong by this share of the product of their lengths.
-_ROUNDING = 1e-6
+_PRODUCT_ERROR = 1e-6
 Numbers = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
@@ -359,8 +359,8 @@ def _can_be_gram(gram: np.ndarray) -> bool:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.sqrt(np.diagonal(gram))
-        largest = np.outer(lengths, lengths) * (1.0 + _ROUNDING)
-        return bool((np.abs(gram) <= largest).all() and (np.abs(gram - gram.T) <= _ROUNDING * largest).all())
+        largest = np.outer(lengths, lengths) * (1.0 + _PRODUCT_ERROR)
+        return bool((np.abs(gram) <= largest).all() and (np.abs(gram - gram.T) <= _PRODUCT_ERROR * largest).all())
 
 
 def _are_rows(index: np.ndarray, n_rows: int) -> bool:

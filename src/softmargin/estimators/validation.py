@@ -169,6 +169,8 @@ def regression_targets(y: np.ndarray, epsilon: float) -> np.ndarray:
 
 def _finite_numbers(y: np.ndarray, advice: str) -> np.ndarray:
     """y as float64; words that spell numbers are numbers."""
+    if y.dtype.kind in "mM":  # their numbers depend on the unit that they are stored in
+        raise SoftmarginError(f"y holds dates or durations ({y.dtype}): make numbers of them, for example days.")
     try:
         targets = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,8 +1,7 @@
 """Error bounds of sums of kernel values, row by row: see `errors.py`."""
 
 from softmargin.core.jit import compiled
-
-_SLACK = 1.0 + 2.0**-48
+from softmargin.linalg.rounding import SLACK
 
 
 @compiled
@@ -21,4 +20,4 @@ def off(sums, sizes, relative, growth, worst, least, total, summing, out):
     for i in range(out.size):
         reach = sums[i, 0] - sums[i, 1]
         error = (relative * reach + growth * (sizes[i] * reach + sums[i, 2])) / (1.0 - worst) + least
-        out[i] = (min(error * (1.0 + summing), total) + summing * reach * (1.0 + summing)) * _SLACK
+        out[i] = (min(error * (1.0 + summing), total) + summing * reach * (1.0 + summing)) * SLACK

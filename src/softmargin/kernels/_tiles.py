@@ -201,10 +201,14 @@ def add_rows(slab, slots, coefficients, lo, hi, total):
 @compiled
 def add_columns(slab, slots, coefficients, lo, hi, totals):
     """totals[c, j] += sum_k coefficients[k, c] slab[slots[k], j] for lo <= j < hi; see `add_rows`."""
+    used, values = np.empty(slots.size, np.int64), np.empty(slots.size)
     for c in range(coefficients.shape[1]):
-        column = np.ascontiguousarray(coefficients[:, c])
-        used = np.flatnonzero(column)
-        add_rows(slab, slots[used], column[used], lo, hi, totals[c])
+        n = 0
+        for k in range(slots.size):
+            if coefficients[k, c] != 0.0:
+                used[n], values[n] = slots[k], coefficients[k, c]
+                n += 1
+        add_rows(slab, used[:n], values[:n], lo, hi, totals[c])
 
 
 @compiled

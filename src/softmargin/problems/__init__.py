@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from softmargin.core.exports import on_demand
 
 if TYPE_CHECKING:
+    from softmargin.problems.base import CoordinateProblem as CoordinateProblem
     from softmargin.problems.base import Judge as Judge
     from softmargin.problems.base import RiskProblem as RiskProblem
     from softmargin.problems.base import RowProblem as RowProblem
@@ -52,6 +53,7 @@ _HOMES = {
     "OrdinalJudge": ".ordinal_certificate",
     "RiskProblem": ".base",
     "RowProblem": ".base",
+    "CoordinateProblem": ".base",
     "Judge": ".base",
 }
 __all__ = list(_HOMES)

@@ -19,8 +19,9 @@ def box(given, C, over, under, nearly, beta):
 
     `nearly` is that of `balance`.
     """
-    is_positive = given > 0.0
+    is_positive = np.empty(given.size, np.bool_)
     for i in range(given.size):
+        is_positive[i] = given[i] > 0.0
         if is_positive[i]:
             beta[i] = _at_most(given[i], C, over[i])
         elif given[i] < 0.0:

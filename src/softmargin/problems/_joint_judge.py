@@ -9,19 +9,12 @@ import math
 import numpy as np
 
 from softmargin.core.jit import compiled
+from softmargin.data._precise import two_sum
+from softmargin.linalg.rounding import SLACK, UNIT
 
-_UNIT = 2.0**-53
-_SLACK = 1.0 + 2.0**-48
 _DIGITS = 53
 # Rows whose variables exceed their limit by a larger share than this are scaled down; of others the last ones give way.
 _NEARLY = 1.0 + 2.0**-40
-
-
-@compiled
-def _two_sum(a, b):
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
 
 
 @compiled
@@ -37,22 +30,22 @@ def add_losses(f, low, error, b, codes, weights, upper, near):
         if not weights[i] > 0.0:
             continue
         own = codes[i]
-        p, p_low = _two_sum(f[own, i], b[own])
+        p, p_low = two_sum(f[own, i], b[own])
         if low.size > 0:
             p_low += low[own, i]
         found = most = 0.0
         for k in range(f.shape[0]):
             if k == own:
                 continue
-            q, q_low = _two_sum(f[k, i], b[k])
+            q, q_low = two_sum(f[k, i], b[k])
             if low.size > 0:
                 q_low += low[k, i]
-            d, d_low = _two_sum(q, -p)
-            e, e_low = _two_sum(1.0, d)
+            d, d_low = two_sum(q, -p)
+            e, e_low = two_sum(1.0, d)
             slack = e + (e_low + (d_low + (q_low - p_low)))
             sizes = abs(e_low) + abs(d_low) + abs(q_low) + abs(p_low)
-            charge = error[k, i] + error[own, i] + 2.0 * _UNIT * abs(slack) + 8.0 * _UNIT * sizes
-            high = slack + charge * _SLACK
+            charge = error[k, i] + error[own, i] + 2.0 * UNIT * abs(slack) + 8.0 * UNIT * sizes
+            high = slack + charge * SLACK
             if not high < np.inf:  # or it is not a number
                 high = np.inf
             most = max(most, high)

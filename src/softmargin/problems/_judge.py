@@ -8,10 +8,8 @@ added up are kept in pairs of numbers (`data/_precise.py`).
 import numpy as np
 
 from softmargin.core.jit import compiled
-from softmargin.data._precise import add_product
-
-_UNIT = 2.0**-53
-_SLACK = 1.0 + 2.0**-48
+from softmargin.data._precise import add_product, two_sum
+from softmargin.linalg.rounding import SLACK, UNIT
 
 
 @compiled
@@ -27,13 +25,13 @@ def add_losses(rows, f, low, error, shift, z, upper, target, target_low, is_squa
         row = rows[i]
         t = target[i] if target.size > 0 else z[i]
         t_low = target_low[i] if target_low.size > 0 else 0.0
-        own, own_low = _two_sum(f[row], shift)
-        d, d_low = _two_sum(t, -own)
+        own, own_low = two_sum(f[row], shift)
+        d, d_low = two_sum(t, -own)
         if low.size > 0:
             own_low += low[row]
         slack = z[i] * (d + (d_low + (t_low - own_low)))
         sizes = abs(d_low) + abs(own_low) + abs(t_low)
-        most = slack + (error[row] + 2.0 * _UNIT * abs(slack) + 8.0 * _UNIT * sizes) * _SLACK
+        most = slack + (error[row] + 2.0 * UNIT * abs(slack) + 8.0 * UNIT * sizes) * SLACK
         if not upper[i] > 0.0:
             most = 0.0
         if not most <= 0.0:  # or it is not a number
@@ -50,17 +48,17 @@ def row_losses(f, low, error, b, C, over, under, target, epsilon, near):
     """The same for a kernel machine, whose rows lose where f + b is below t - epsilon or above t + epsilon."""
     value = bound = total = 0.0
     for i in range(f.size):
-        own, own_low = _two_sum(f[i], b)
+        own, own_low = two_sum(f[i], b)
         if low.size > 0:
             own_low += low[i]
         for z in (1.0, -1.0):
             upper = C * (over[i] if z > 0.0 else under[i])
             if upper > 0.0:
-                t, t_low = _two_sum(target[i], -z * epsilon)
-                d, d_low = _two_sum(t, -own)
+                t, t_low = two_sum(target[i], -z * epsilon)
+                d, d_low = two_sum(t, -own)
                 slack = z * (d + (d_low + (t_low - own_low)))
                 sizes = abs(d_low) + abs(own_low) + abs(t_low)
-                most = slack + (error[i] + 2.0 * _UNIT * abs(slack) + 8.0 * _UNIT * sizes) * _SLACK
+                most = slack + (error[i] + 2.0 * UNIT * abs(slack) + 8.0 * UNIT * sizes) * SLACK
                 if not most <= 0.0:
                     near[i] = True
                     bound += upper * most
@@ -71,9 +69,9 @@ def row_losses(f, low, error, b, C, over, under, target, epsilon, near):
 
 
 @compiled
-def curvature(beta, f, low, error):
-    """sum beta_i (f_i + low_i) as two numbers; the sum of |beta_i| |f_i|, that of the errors times |beta_i|, and how
-    many beta are not zero. Without `low` it is zero.
+def inner_product(beta, f, low, error):
+    """sum beta_i (f_i + low_i) as two numbers; the sum of the sizes of its terms, that of the errors times |beta_i|,
+    and how many beta are not zero. Without `low` it is zero.
     """
     total = rest = sizes = charge = 0.0
     count = 0
@@ -88,23 +86,6 @@ def curvature(beta, f, low, error):
                 sizes += size * abs(low[i])
             charge += size * error[i]
     return total, rest, sizes, charge, count
-
-
-@compiled
-def linear(beta, target, epsilon):
-    """sum beta_i t_i - epsilon |beta_i| as two numbers, the sum of the sizes of these terms, and how many there are."""
-    total = rest = sizes = 0.0
-    count = 0
-    for i in range(beta.size):
-        if beta[i] != 0.0:
-            count += 1
-            size = abs(beta[i])
-            total, rest = add_product(total, rest, beta[i], target[i])
-            sizes += size * abs(target[i])
-            if epsilon != 0.0:
-                total, rest = add_product(total, rest, -epsilon, size)
-                sizes += epsilon * size
-    return total, rest, sizes, count
 
 
 @compiled
@@ -148,10 +129,3 @@ def projected_gradient(alpha, upper, labels, gradient, at_bound):
         if labels[i] != 0.0 and alpha[i] > at_bound * upper[i]:
             largest = max(largest, -gradient[i])
     return largest
-
-
-@compiled
-def _two_sum(a, b):
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)

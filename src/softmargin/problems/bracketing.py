@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from softmargin.core.stopping import ROUNDING
+
 FARTHEST = 1e30  # if the function still falls at this step, it is taken to be unbounded
 # A quantity is expected within this share of its change between two probes from the straight line between them.
 EXPECTED_RADIUS = 0.25
-_ROUNDING = 1e-16  # a decrease of less than this share of the size of the terms cannot be told from rounding
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def search(probe: Callable[[float], Probe], at_zero: Probe, width: float, first:
 
 def is_wide(lo: Any, hi: Any, width: float) -> bool:
     """Whether the bracket is still too wide, and a step in it may lower the value by more than rounding."""
-    if lo.k == 0.0 and (-lo.slope * hi.k <= _ROUNDING * lo.size or hi.k < 1.0 / FARTHEST):
+    if lo.k == 0.0 and (-lo.slope * hi.k <= ROUNDING * lo.size or hi.k < 1.0 / FARTHEST):
         return False
     return hi.k - lo.k > width * hi.k
 

@@ -139,7 +139,8 @@ class KernelJudge:
 
         if self.loss.nu:  # all targets are zero
             return Bound(0.0, 0.0)
-        total, rest, sizes, count = _judge.linear(beta, self.loss.target, self.loss.epsilon)
+        kink = -self.loss.epsilon * np.sign(beta) if self.loss.epsilon else np.empty(0)
+        total, rest, sizes, _, count = _judge.inner_product(beta, self.loss.target, kink, np.zeros(beta.size))
         if not isfinite(rest):
             return Bound(nan, -inf)
         charge = (2 * count + 4) * PAIR_UNIT * sizes * (1.0 + gamma(2 * count + 4)) * SLACK + 16 * count * TINY
@@ -192,7 +193,7 @@ def _curvature(beta: np.ndarray, f: Outputs) -> Bound:
     """beta'K beta, and an upper bound of it."""
     from softmargin.problems import _judge
 
-    total, rest, sizes, charge, count = _judge.curvature(beta, f.f, digits(f.low), f.error)
+    total, rest, sizes, charge, count = _judge.inner_product(beta, f.f, digits(f.low), f.error)
     if not isfinite(rest):
         return Bound(nan, inf)
     charge = (charge + (2 * count + 4) * PAIR_UNIT * sizes) * (1.0 + gamma(2 * count + 4)) + 16 * count * TINY

@@ -25,9 +25,6 @@ import numpy as np
 
 from softmargin.problems.feasible import boxed, exact_total, filled
 
-# A loss that is a smaller share of what the targets would cost themselves is rounding.
-_ROUNDING = 1e-13
-
 
 @dataclass(frozen=True)
 class RowLoss:

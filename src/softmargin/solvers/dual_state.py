@@ -11,8 +11,6 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import DualStart
 from softmargin.problems.box_qp import BoxQP
 
-# A gain that is a smaller share of the terms of the dual value is rounding.
-ROUNDING = 1e-16
 # A sum of the variables that is off by less, as a share of them, is rounding.
 _SUM_ROUNDING = 1e-12
 _LAST_DIGITS = 2.0**-50

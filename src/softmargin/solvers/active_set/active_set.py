@@ -32,10 +32,10 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import BOX
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Solution
-from softmargin.core.stopping import Measure
+from softmargin.core.stopping import ROUNDING, Measure
 from softmargin.problems.box_qp import BoxQP
 from softmargin.solvers.active_set.working import Working
-from softmargin.solvers.dual_state import ROUNDING, DualState, first_state
+from softmargin.solvers.dual_state import DualState, first_state
 
 # The ways to price variables. The number is how often in a row a variable may want to stay at its bound before it is
 # set aside; 0 means that none is.

@@ -1,4 +1,8 @@
-"""The small dual problem over a block of variables, solved by pair steps on its own kernel matrix."""
+"""The small dual problem over a block of variables, solved by pair steps on its own kernel matrix.
+
+Vectors are added, gathered and put back by loops. NumPy's ways of writing that take several times as long to compile,
+and the first fit of all waits for it.
+"""
 
 import numpy as np
 
@@ -76,8 +80,10 @@ def solve_all(matrix, unit, p, lo, hi, epsilon, accuracy, max_steps, before, f_b
     the dual value.
     """
     n = p.size
-    wish, low, high, scaled = p - f_before, unit * lo, unit * hi, unit * before
-    wish_before = wish.copy()
+    wish, low, high, scaled = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    for k in range(n):
+        wish[k] = p[k] - f_before[k]
+        low[k], high[k], scaled[k] = unit * lo[k], unit * hi[k], unit * before[k]
     highest, lowest = extremes(wish, scaled, low, high, epsilon)
     violation = highest - lowest
     steps = solve_in_stages(matrix, wish, scaled, low, high, epsilon, accuracy * violation, max_steps, violation)
@@ -88,13 +94,13 @@ def solve_all(matrix, unit, p, lo, hi, epsilon, accuracy, max_steps, before, f_b
         cost += abs(beta[k]) - abs(before[k])
         if beta[k] != before[k]:
             moved += 1
-            mean += wish[k] + wish_before[k]
+            mean += wish[k] + (p[k] - f_before[k])
     mean /= max(moved, 1)
     gain = 0.0
     for k in range(n):
         if beta[k] != before[k]:
             change = beta[k] - before[k]
-            gain += 0.5 * change * (wish[k] + wish_before[k] - mean)
+            gain += 0.5 * change * (wish[k] + (p[k] - f_before[k]) - mean)
             add_row(matrix[k], unit * change, f)
     linear = curvature = 0.0
     for k in range(n):
@@ -111,37 +117,42 @@ def solve_in_stages(matrix, wish, beta, lo, hi, epsilon, tol, max_steps, violati
     date afterwards, and looked at again.
     """
     n = wish.size
+    active = np.empty(n, np.int64)
     steps = solve(matrix, wish, beta, lo, hi, epsilon, max(tol, _COARSE * violation), max_steps)
     for _ in range(_STAGES):
         highest, lowest = extremes(wish, beta, lo, hi, epsilon)
         if highest - lowest <= tol or steps >= max_steps:
             return steps
         margin = _MARGIN * (highest - lowest)
-        is_active = np.empty(n, dtype=np.bool_)
+        size = 0
         for k in range(n):
             rise = wish[k] + epsilon if beta[k] < 0.0 else wish[k] - epsilon
             fall = wish[k] - epsilon if beta[k] > 0.0 else wish[k] + epsilon
             may_rise = beta[k] < hi[k] and rise > lowest - margin
-            is_active[k] = may_rise or (beta[k] > lo[k] and fall < highest + margin)
-        active = np.flatnonzero(is_active)
-        if active.size > _WORTHWHILE * n:
+            if may_rise or (beta[k] > lo[k] and fall < highest + margin):
+                active[size] = k
+                size += 1
+        if size > _WORTHWHILE * n:
             steps += solve(matrix, wish, beta, lo, hi, epsilon, max(tol, 0.1 * (highest - lowest)), max_steps - steps)
             continue
-        part, part_wish, part_beta = np.empty((active.size, active.size), matrix.dtype), wish[active], beta[active]
-        for a in range(active.size):
-            row = matrix[active[a]]
-            for c in range(active.size):
-                part[a, c] = row[active[c]]
-        made = solve(part, part_wish, part_beta, lo[active], hi[active], epsilon, tol, max_steps - steps)
+        part = np.empty((size, size), matrix.dtype)
+        part_wish, part_beta, part_lo, part_hi = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+        for a in range(size):
+            k = active[a]
+            part_wish[a], part_beta[a], part_lo[a], part_hi[a] = wish[k], beta[k], lo[k], hi[k]
+            for c in range(size):
+                part[a, c] = matrix[k, active[c]]
+        made = solve(part, part_wish, part_beta, part_lo, part_hi, epsilon, tol, max_steps - steps)
         if made == 0:
             break
         steps += made
-        for a in range(active.size):
+        for a in range(size):
             k = active[a]
             if part_beta[a] != beta[k]:
                 add_row(matrix[k], beta[k] - part_beta[a], wish)
                 beta[k] = part_beta[a]
-        wish[active] = part_wish
+        for a in range(size):
+            wish[active[a]] = part_wish[a]
     return steps + solve(matrix, wish, beta, lo, hi, epsilon, tol, max_steps - steps)
 
 

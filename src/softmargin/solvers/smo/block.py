@@ -18,9 +18,9 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import BOX
 from softmargin.core.result import Solution
-from softmargin.core.stopping import Measure
+from softmargin.core.stopping import ROUNDING, Measure
 from softmargin.problems.box_qp import BoxQP
-from softmargin.solvers.dual_state import ROUNDING, DualState, first_state
+from softmargin.solvers.dual_state import DualState, first_state
 
 _FIRST = 64  # variables that may enter the first block; twice as many each time after
 _INNER_STEPS = 20_000  # pair steps in a block, which take about 50 ms: between blocks interrupts are seen

@@ -37,10 +37,10 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import BOX
 from softmargin.core.result import Solution
+from softmargin.core.stopping import ROUNDING, Measure
 from softmargin.core.stopping import RULES as STOP_RULES
-from softmargin.core.stopping import Measure
 from softmargin.problems.box_qp import BoxQP
-from softmargin.solvers.dual_state import ROUNDING, DualState, first_state, repaired
+from softmargin.solvers.dual_state import DualState, first_state, repaired
 from softmargin.solvers.smo.shrink import Shrinking, latest, part_of, shrunk, unshrunk
 
 # Working-set rules: the numbers that compiled code knows them by. Decomposition has a loop of its own.
