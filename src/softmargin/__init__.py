@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.estimators.svc_cv import SVCCV as SVCCV
     from softmargin.estimators.svr import SVR as SVR
     from softmargin.estimators.warnings import ConvergenceWarning as ConvergenceWarning
+    from softmargin.io.store import Store as Store
     from softmargin.io.svmlight import load_svmlight as load_svmlight
     from softmargin.report.convergence import ConvergenceDisplay as ConvergenceDisplay
     from softmargin.report.margins import MarginDisplay as MarginDisplay
@@ -61,6 +62,7 @@ _HOME = {
     "c_path": "softmargin.estimators.c_path",
     "load": "softmargin.estimators.persistence",
     "load_svmlight": "softmargin.io.svmlight",
+    "Store": "softmargin.io.store",
     "SKOPS_TRUSTED_TYPES": "softmargin.tasks.records",
     "ConvergenceDisplay": "softmargin.report.convergence",
     "MarginDisplay": "softmargin.report.margins",
@@ -83,6 +85,7 @@ __all__ = [
     "c_path",
     "load",
     "load_svmlight",
+    "Store",
     "SKOPS_TRUSTED_TYPES",
     *(solver.name for solver in SOLVERS),
     "ConvergenceDisplay",

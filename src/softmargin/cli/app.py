@@ -17,8 +17,9 @@ app = typer.Typer(
     "  softmargin train a9a.svm a9a.rbf -C 1 --kernel rbf --gamma 0.05\n\n"
     "  softmargin train mq2008.svm mq2008.model -C 10 --task rank\n\n"
     "  softmargin predict a9a.model a9a.t predictions.txt\n\n"
-    "DATA is svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), .npz, .npy, .csv or .parquet; - is the standard input "
-    "or output. Exit codes: 0 done, 1 error, 2 wrong usage, 3 stopped before the tolerance was reached.",
+    "DATA is svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), .npz, .npy, .csv, .parquet, or a store that convert "
+    "wrote; - is the standard input or output. "
+    "Exit codes: 0 done, 1 error, 2 wrong usage, 3 stopped before the tolerance was reached.",
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -28,6 +29,12 @@ app = typer.Typer(
 
 
 class ValueType(StrEnum):
+    float32 = "float32"
+    float64 = "float64"
+
+
+class StoredType(StrEnum):
+    uint8 = "uint8"
     float32 = "float32"
     float64 = "float64"
 
@@ -203,6 +210,55 @@ def evaluate(
 
     options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=no_qid)
     using.evaluate(model, data, options, k=k, as_json=json)
+
+
+@app.command(no_args_is_help=True)
+@reporting_errors
+def convert(
+    data: Annotated[list[Path], typer.Argument(metavar="DATA...", help="Files with rows.", show_default=False)],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="Folder to write.", show_default=False)],
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="Memory to use, such as 500M or 2G.  [default: a quarter of what is free]",
+            metavar="BYTES",
+            parser=train_options.n_bytes,
+            show_default=False,
+        ),
+    ] = None,
+    label: Label = None,
+    no_qid: Annotated[bool, typer.Option("--no-qid", help="Leave queries out.")] = False,
+    index_base: Base = IndexBase.auto,
+    n_features: Annotated[
+        int | None, typer.Option(help="Number of features.  [default: as many as occur]", show_default=False)
+    ] = None,
+    dtype: Annotated[
+        StoredType | None,
+        typer.Option("--dtype", help="Type of the values.  [default: that of DATA]", show_default=False),
+    ] = None,
+    jobs: Jobs = -1,
+    force: Annotated[bool, typer.Option("--force", help="Replace a store that is there.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+    json: Json = False,
+) -> None:
+    """Write the rows of DATA... to STORE, from which train reads them chunk by chunk.
+
+    For data that are larger than memory. All files must have the same features.
+    """
+    from softmargin.cli import converting
+    from softmargin.cli.data import DataOptions
+
+    options = DataOptions(label, index_base.value, n_features, "float64", jobs, no_qid)
+    converting.convert(
+        data,
+        store,
+        options,
+        dtype=None if dtype is None else dtype.value,
+        memory_bytes=memory,  # type: ignore[arg-type]
+        force=force,
+        quiet=quiet,
+        as_json=json,
+    )
 
 
 @app.command()

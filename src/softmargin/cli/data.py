@@ -14,8 +14,10 @@ import numpy as np
 from softmargin.cli.files import readable, title
 from softmargin.cli.output import note, showing
 from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
+from softmargin.core.threads import Workers
 from softmargin.io.compression import opened
 from softmargin.io.npy import map_npy, read_npz
+from softmargin.io.store import Store
 from softmargin.io.svmlight import Failure, text_blocks
 from softmargin.io.tables import QUERY_NAME, Table, load_table
 
@@ -34,6 +36,17 @@ class Labelled(NamedTuple):
     qid: np.ndarray | None
     feature_names: tuple[str, ...] | None = None
     index_base: int | None = None
+    store: Store | None = None
+
+    @property
+    def for_fit(self) -> tuple[tuple, dict[str, Any]]:
+        """The arguments of `fit`. A store brings its own targets, and without its queries it is plain rows."""
+        if self.store is None:
+            return (self.X, self.y), {} if self.qid is None else {"qid": self.qid}
+        if self.qid is not None or self.store.qid is None:
+            return (self.store,), {}
+        weights = self.store.sample_weight
+        return (self.store.on(Workers(1)), self.y), {} if weights is None else {"sample_weight": weights}
 
     @property
     def n_queries(self) -> int | None:
@@ -41,6 +54,8 @@ class Labelled(NamedTuple):
 
     def digest(self) -> str:
         """Identifies rows, labels and queries."""
+        if self.store is not None:
+            return hashlib.sha256(f"{self.store.digest} {self.qid is None}".encode()).hexdigest()
         digest = hashlib.sha256(repr(self.X.shape).encode())
         parts = [self.X.data, self.X.indices, self.X.indptr] if hasattr(self.X, "indptr") else [self.X]
         for part in (*parts, self.y, self.qid):
@@ -87,6 +102,8 @@ def read(path: Path, options: DataOptions, model: Trained | None = None, *, with
     With a model its features are put in its order, and what had to be assumed for that is told. With `with_queries` the
     table has the queries if the file has them and the options do not leave them out.
     """
+    if path.is_dir():
+        return _opened_store(path, options, model)
     with showing(f"reading {title(path)}"), readable(path) as file:
         table = _read(file, options, model, with_queries)
     if table.X.shape[0] == 0:
@@ -96,6 +113,20 @@ def read(path: Path, options: DataOptions, model: Trained | None = None, *, with
         if table.index_base is not None and table.X.shape[1] < model.n_features:
             table.X.resize(table.X.shape[0], model.n_features)
     return replace(table, y=_as_in_file(table.y), qid=None if options.no_qid else table.qid)
+
+
+def _opened_store(path: Path, options: DataOptions, model: Trained | None) -> Table:
+    """A store in the place of a table. How its rows were read was decided when it was written."""
+    for name, default in (("label", None), ("index_base", "auto"), ("n_features", None), ("dtype", "float64")):
+        if getattr(options, name) != default:
+            raise SoftmarginError(f"{path} is a store, for which {name} was decided when it was written: leave it out.")
+    store = Store(path)
+    if model is not None and model.feature_names is not None and store.feature_names is not None:
+        for k, (own, name) in enumerate(zip(model.feature_names, store.feature_names, strict=False)):
+            if own != name:
+                raise SoftmarginError(f"column {k} of {path} is called {name!r}, but the model has {own!r} there.")
+    queries = None if options.no_qid else store.qid
+    return Table(store, store.y, queries, store.feature_names, index_base=store.index_base)
 
 
 def _read(file: Path, options: DataOptions, model: Trained | None, with_queries: bool) -> Table:
@@ -172,7 +203,8 @@ def read_labelled(
     table = read(path, options, model, with_queries=with_queries)
     if table.y is None and needs_labels:
         raise SoftmarginError(f"{title(path)} has no labels: name their column with --label.")
-    return Labelled(table.X, table.y, table.qid, table.feature_names, table.index_base)
+    store = table.X if path.is_dir() else None
+    return Labelled(table.X, table.y, table.qid, table.feature_names, table.index_base, store)
 
 
 @contextmanager

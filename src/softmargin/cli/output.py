@@ -66,18 +66,18 @@ def show(values: Mapping[str, Any], as_json: bool, *, apart: bool = False) -> No
 
 
 @contextmanager
-def showing(activity: str) -> Iterator[None]:
-    """On a terminal, what the program is doing and for how long; it is gone afterwards."""
+def showing(activity: str) -> Iterator[Callable[[str], None]]:
+    """On a terminal, what the program is doing and for how long; it is gone afterwards. What is done can be changed."""
     if not is_watched():
-        yield
+        yield lambda activity: None
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(activity, total=None)
-        yield
+        task = progress.add_task(activity, total=None)
+        yield lambda activity: progress.update(task, description=activity)
 
 
 def note(sentence: str) -> None:

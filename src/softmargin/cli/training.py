@@ -89,6 +89,8 @@ def _rows_for(estimator: Any, data: Path, options: DataOptions, *, resume: bool,
     rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     if is_told and ranks and rows.qid is None and not options.no_qid:
         output.note(f"{files.title(data)} has no qid: all rows are one query.")
+    if rows.store is not None and task.has_kernel:
+        raise SoftmarginError(f"{data} is a store, from which linear models are trained: leave --kernel out.")
     if is_told and not ranks and QUERY_NAME in (rows.feature_names or ()):
         output.note(f"{files.title(data)}: the column {QUERY_NAME!r} is a feature here; --task rank makes it queries.")
     if is_told and not task.has_kernel:
@@ -113,7 +115,8 @@ def _fit(estimator: Any, rows: Labelled, data: Path, as_json: bool) -> float:
     earlier = getattr(estimator, "trace_", None)
     try:
         with naming(data, rows), _warnings_as_notes(as_json):
-            estimator.fit(rows.X, rows.y, **({} if rows.qid is None else {"qid": rows.qid}))
+            given, metadata = rows.for_fit
+            estimator.fit(*given, **metadata)
     except KeyboardInterrupt:
         if getattr(estimator, "trace_", None) is earlier:
             raise

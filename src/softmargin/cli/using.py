@@ -4,7 +4,8 @@ Predicting and showing do not import scikit-learn, nor Numba unless the model ha
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from itertools import combinations
 from pathlib import Path
 from reprlib import repr as shown
@@ -34,19 +35,32 @@ def predict(
     files.check_output(out, {"MODEL": model, "DATA": data}, force=force, is_model=False)
     task, predictor, trained = _predictor(model, data)
     table = read(data, options, trained, with_queries=task.target == "queries")
-    with output.showing("predicting"):
-        found = _scores(predictor, table.X, data, options)
-    predicted = predictor.labels(found)
-    lines = (f"{printable(str(label))}\n" for label in predicted.tolist())
-    text = _score_lines(found) if scores or predictor.classes is None else "".join(lines)
-    files.write(out, lambda file: file.write(text.encode()))
-    summary: dict[str, Any] = {"rows": len(predicted), "predictions": str(out)}
-    if predictor.classes is not None and table.y is not None and np.isin(table.y, predictor.classes).any():
+    rated = table.y is not None and predictor.classes is not None and np.isin(table.y, predictor.classes).any()
+    n_rows = correct = 0
+
+    def write_lines(file: Any) -> None:
+        nonlocal n_rows, correct
+        for where, found in blocks:
+            predicted = predictor.labels(found)
+            lines = (f"{printable(str(label))}\n" for label in predicted.tolist())
+            text = _score_lines(found) if scores or predictor.classes is None else "".join(lines)
+            file.write(text.encode())
+            n_rows += len(predicted)
+            if rated and table.y is not None:
+                correct += int(np.count_nonzero(predicted == table.y[where]))
+
+    blocks: Iterable[tuple[slice, np.ndarray]] = _scores(predictor, table.X, data, options)
+    if not data.is_dir():
+        with output.showing("predicting"):
+            blocks = list(blocks)
+    with nullcontext() if files.is_output_stream(out) else output.showing("predicting"):
+        files.write(out, write_lines)
+    summary: dict[str, Any] = {"rows": n_rows, "predictions": str(out)}
+    if rated and table.y is not None and predictor.classes is not None:
         _tell_strangers(table.y, predictor.classes, data)
-        correct = int(np.count_nonzero(predicted == table.y))
-        summary |= {"correct": correct, "accuracy": correct / len(predicted)}
+        summary |= {"correct": correct, "accuracy": correct / n_rows}
         if not as_json:
-            output.note(f"accuracy {100 * correct / len(predicted):.4f} % ({correct} of {len(predicted)})")
+            output.note(f"accuracy {100 * correct / n_rows:.4f} % ({correct} of {n_rows})")
     if as_json:
         output.show(summary, as_json)
 
@@ -76,15 +90,26 @@ def _opened(model: Path, data: Path, read: Callable[[Path], Any]) -> Any:
         raise
 
 
-def _scores(predictor: Predictor, X: Any, data: Path, options: DataOptions) -> np.ndarray:
-    scores = predictor.scores(X, options.n_jobs)
-    bad = ~np.isfinite(scores if scores.ndim == 1 else scores.sum(axis=1))
-    if bad.any():
-        row = int(np.argmax(bad)) + 1
-        raise DataFormatError(
-            f"row {row} has values that are not finite, or too large to be scored.", file=files.title(data)
-        )
-    return scores
+def _scores(predictor: Predictor, X: Any, data: Path, options: DataOptions) -> Iterator[tuple[slice, np.ndarray]]:
+    """Which rows, and their scores: all rows at once, or those of a store chunk by chunk."""
+    blocks = X.blocks() if data.is_dir() else [(slice(0, X.shape[0]), X)]
+    for where, part in blocks:
+        rows = _widened(part.native(), predictor.n_features) if data.is_dir() else part
+        scores = predictor.scores(rows, options.n_jobs)
+        bad = ~np.isfinite(scores if scores.ndim == 1 else scores.sum(axis=1))
+        if bad.any():
+            row = where.start + int(np.argmax(bad)) + 1
+            raise DataFormatError(
+                f"row {row} has values that are not finite, or too large to be scored.", file=files.title(data)
+            )
+        yield where, scores
+
+
+def _widened(rows: Any, n_features: int) -> Any:
+    """Sparse rows of a store with all features of the model: those that the store never saw are zero."""
+    if not hasattr(rows, "indptr") or rows.shape[1] >= n_features:
+        return rows
+    return type(rows)((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], n_features), copy=False)
 
 
 def _score_lines(scores: np.ndarray) -> str:
@@ -220,7 +245,8 @@ def certify(
             "certify needs those rows, in the same order."
         )
     with naming(data, rows), output.showing("judging"):
-        certificate = judged(estimator, rows.X, rows.y, qid=rows.qid)
+        learned, metadata = rows.for_fit
+        certificate = judged(estimator, *learned, **metadata)
     output.show(
         {
             "primal": certificate.primal,
@@ -269,7 +295,7 @@ def evaluate(model: Path, data: Path, options: DataOptions, *, k: int, as_json: 
     _check_queries(options, ranks)
     rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     with output.showing("predicting"):
-        scores = _scores(predictor, rows.X, data, options)
+        scores = np.concatenate([found for _, found in _scores(predictor, rows.X, data, options)])
     found: dict[str, Any] = {"rows": len(scores)} | ({"queries": rows.n_queries} if ranks else {})
     if task.target == "classes" and predictor.classes is not None:
         _tell_strangers(rows.y, predictor.classes, data)

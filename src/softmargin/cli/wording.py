@@ -21,6 +21,7 @@ PHRASES = {
     r"fit_intercept=False": "--no-intercept",
     r"intercept='penalised'": "--penalised-intercept",
     r"shrinking=False": "--no-shrinking",
+    r"overwrite=True": "--force",
     r"fit with warm_start=False": "train it without --resume",
     r"read the file without queries": "rank all rows together with --no-qid",
     r"softmargin\.Linear\w+ minimises": "without --kernel a linear model is trained, which minimises",

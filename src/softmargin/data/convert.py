@@ -9,7 +9,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.threads import Workers
 from softmargin.data.csr import CSRRows
 from softmargin.data.dense import DenseRows
-from softmargin.data.rows import Products, Rows, has_row_access
+from softmargin.data.rows import Labelled, Products, Rows, has_row_access
 
 # Dense data become CSR if they have at least THIN_COLUMNS columns and fewer than THIN_SHARE of the entries in a sample
 # of about THIN_SAMPLE rows are nonzero.
@@ -54,6 +54,23 @@ def as_products(X: Any, workers: Workers | None = None) -> Products:
 def is_storage(X: Any) -> TypeGuard[Products]:
     """Whether X is a storage already, one of ours or of the user's own, rather than an array or a matrix."""
     return not isinstance(X, np.ndarray) and isinstance(X, Products)  # a protocol is slow to ask, arrays are common
+
+
+def with_targets(X: Any, y: Any, metadata: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """y and the metadata of a fit, from X itself if it is a storage that brings them. Both at once are refused."""
+    if not is_storage(X) or not isinstance(X, Labelled):
+        return y, metadata
+    given, own = {"y": y, **metadata}, X.targets()
+    for name, value in given.items():
+        if value is not None and own.get(name) is not None:
+            raise SoftmarginError(f"{type(X).__name__} brings {name} with it: leave {name} out.")
+    found = {name: own.get(name) if value is None else value for name, value in given.items()}
+    return found.pop("y"), found
+
+
+def column_names(X: Products) -> list[str] | None:
+    """The names of the columns of a storage, if it has any."""
+    return list(X.feature_names) if isinstance(X, Labelled) and X.feature_names is not None else None
 
 
 def as_array(values: Any) -> np.ndarray:

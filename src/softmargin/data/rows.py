@@ -65,6 +65,20 @@ class Products(Protocol):
         ...
 
 
+@runtime_checkable
+class Labelled(Products, Protocol):
+    """Rows that bring with them what is to be learned from them, such as a store on disk."""
+
+    @property
+    def feature_names(self) -> Sequence[str] | None:
+        """The names of the columns, if they have any."""
+        ...
+
+    def targets(self) -> dict[str, np.ndarray | None]:
+        """y, sample_weight and qid, each with an entry for every row, or None if it is not known."""
+        ...
+
+
 class RowAccess(Products, Protocol):
     """Rows in memory, where single rows and entries can be reached: kernels, SGD, Pegasos, renumbered columns."""
 
@@ -130,10 +144,7 @@ class FlatProducts:
         flat = self.flat
         if flat.n_rows == 0:
             return []
-        size = flat.values.size
-        n_fine = min(FINE_BLOCKS, -(-size // FINE_VALUES)) if size >= FEW_VALUES else 1
-        n_blocks = max(-(-size // BLOCK_VALUES), n_fine)
-        n_blocks = max(1, min(flat.n_rows, n_blocks))
+        n_blocks = n_row_blocks(flat.n_rows, flat.values.size)
         if n_blocks == 1:
             return [(0, flat.n_rows)]
         if flat.indptr.size:
@@ -147,15 +158,15 @@ class FlatProducts:
 
     @cached_property
     def groups(self) -> list[list[tuple[int, int]]]:
-        """The row blocks in one to MAX_PARTIAL_SUMS groups, one partial sum of X'v each.
-
-        A power of two, so that few threads end together. Dealt out in turn: files are often sorted, and then rows to be
-        left out lie side by side.
-        """
+        """The row blocks in one to MAX_PARTIAL_SUMS groups, one partial sum of X'v each."""
         flat = self.flat
-        affordable = PARTIAL_SHARE * (flat.values.nbytes + flat.indices.nbytes) / (8 * max(flat.n_cols, 1))
-        affordable = 2 ** round(log2(max(2.0, affordable)))
-        n_groups = max(1, min(MAX_PARTIAL_SUMS, len(self.row_blocks), affordable))
+        n_groups = n_partial_sums(len(self.row_blocks), flat.values.nbytes + flat.indices.nbytes, flat.n_cols)
+        return self.dealt(n_groups)
+
+    def dealt(self, n_groups: int) -> list[list[tuple[int, int]]]:
+        """The row blocks in groups, dealt out in turn: files are often sorted, and then rows to be left out lie side
+        by side.
+        """
         return [self.row_blocks[k::n_groups] for k in range(n_groups)]
 
     def dot(self, w: np.ndarray, workers: Workers) -> np.ndarray:
@@ -180,30 +191,39 @@ class FlatProducts:
         beside: Sequence[tuple] = (),
     ) -> np.ndarray:
         """X' v or X' (v - before), into `out` if that is given; the threads do the calls of `beside` too."""
+        total = np.empty(self.flat.n_cols) if out is None else out
+        parts = [self._borrowed() for _ in self.groups[1:]]
+        self.add_t_dot(v, before, [total, *parts], workers, beside, clear=True)
+        add_up(total, parts, workers)
+        self._spare += parts
+        return total
+
+    def add_t_dot(
+        self,
+        v: np.ndarray,
+        before: np.ndarray | None,
+        sums: Sequence[np.ndarray],
+        workers: Workers,
+        beside: Sequence[tuple] = (),
+        *,
+        clear: bool = False,
+    ) -> None:
+        """Add X' v or X' (v - before) to `sums`, each of which takes a part of the row blocks; `clear` zeroes them."""
         from softmargin.data import _kernels
 
         v = np.ascontiguousarray(v, dtype=np.float64)
         before = _ZEROS if before is None else np.ascontiguousarray(before, dtype=np.float64)
 
         def partial_sum(blocks: list[tuple[int, int]], acc: np.ndarray) -> None:
-            acc.fill(0.0)
+            if clear:
+                acc.fill(0.0)
             for lo, hi in blocks:
                 workers.check()
                 _kernels.t_dot(*self.flat, v, before, lo, hi, acc)
 
-        total = np.empty(self.flat.n_cols) if out is None else out
-        parts = [self._borrowed() for _ in self.groups[1:]]
-        sums = zip(self.groups, [total, *parts], strict=True)
+        jobs = [(partial_sum, *job) for job in zip(self.dealt(len(sums)), sums, strict=True)]
         is_little = not beside and self._values_changed(v, before) < FEW_VALUES
-        workers.map(_call, [*((partial_sum, *job) for job in sums), *beside], alone=is_little)
-
-        def add_up(lo: int, hi: int) -> None:
-            for part in parts:
-                total[lo:hi] += part[lo:hi]
-
-        workers.map(add_up, [(lo, lo + BLOCK_COLUMNS) for lo in range(0, total.size, BLOCK_COLUMNS)] if parts else [])
-        self._spare += parts
-        return total
+        workers.map(_call, [*jobs, *beside], alone=is_little)
 
     def _values_changed(self, v: np.ndarray, before: np.ndarray) -> float:
         """About how many values X'(v - before) reads at least, judged from some of the rows; v and before included."""
@@ -229,6 +249,28 @@ class FlatProducts:
         return out
 
 
+def n_row_blocks(n_rows: int, n_values: int) -> int:
+    """How many blocks rows with so many stored values are cut into, at most."""
+    n_fine = min(FINE_BLOCKS, -(-n_values // FINE_VALUES)) if n_values >= FEW_VALUES else 1
+    return max(1, min(n_rows, max(-(-n_values // BLOCK_VALUES), n_fine)))
+
+
+def n_partial_sums(n_blocks: int, n_bytes: int, n_cols: int) -> int:
+    """How many partial sums of X'v so many blocks are worth; a power of two, so that few threads end together."""
+    affordable = 2 ** round(log2(max(2.0, PARTIAL_SHARE * n_bytes / (8 * max(n_cols, 1)))))
+    return max(1, min(MAX_PARTIAL_SUMS, n_blocks, affordable))
+
+
+def add_up(total: np.ndarray, parts: Sequence[np.ndarray], workers: Workers) -> None:
+    """Add the parts to the total, always in their order, some columns at a time."""
+
+    def add(lo: int, hi: int) -> None:
+        for part in parts:
+            total[lo:hi] += part[lo:hi]
+
+    workers.map(add, [(lo, lo + BLOCK_COLUMNS) for lo in range(0, total.size, BLOCK_COLUMNS)] if parts else [])
+
+
 def _call(function: Callable[..., None], *arguments: Any) -> None:
     function(*arguments)
 
@@ -240,6 +282,10 @@ class FlatRows:
         self._workers = workers or Workers(1)
         self._products = products
         self.flat = products.flat
+
+    @property
+    def products(self) -> FlatProducts:
+        return self._products
 
     @property
     def n_rows(self) -> int:

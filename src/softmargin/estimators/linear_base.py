@@ -12,7 +12,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Result, Solution, WeightStart
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Workers, one_blas_thread, thread_count
-from softmargin.data.convert import as_products, is_storage
+from softmargin.data.convert import as_products, column_names, is_storage, with_targets
 from softmargin.data.rows import Products
 from softmargin.estimators import validation
 from softmargin.estimators.base import Estimator, Job, Work
@@ -87,13 +87,31 @@ class LinearEstimator(Estimator):
         if reset:
             self.n_features_in_ = rows.n_cols
             self.__dict__.pop("feature_names_in_", None)
-        elif rows.n_cols != self.n_features_in_:
-            raise SoftmarginError(f"X has {rows.n_cols} features, but the model was trained on {self.n_features_in_}.")
+            if (names := column_names(rows)) is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+        else:
+            self._check_columns(rows)
+        if y is None:
+            raise SoftmarginError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None, and X does "
+                "not bring it."
+            )
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         y = column_or_1d(y, warn=True)
         if y.size != rows.n_rows:
             raise SoftmarginError(f"there are {y.size} targets for {rows.n_rows} rows: give one for each row.")
         return y
+
+    def _check_columns(self, rows: Products) -> None:
+        """Whether a storage has the columns of the model."""
+        if rows.n_cols != self.n_features_in_:
+            raise SoftmarginError(f"X has {rows.n_cols} features, but the model was trained on {self.n_features_in_}.")
+        names, known = column_names(rows), getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and names != known.tolist():
+            k = next(k for k, (name, own) in enumerate(zip(names, known, strict=True)) if name != own)
+            raise SoftmarginError(
+                f"column {k} of X is called {names[k]!r}, but the model was trained with {known[k]!r} there."
+            )
 
     def _rows(self, X: Any, workers: Workers) -> Products:
         return as_products(X, workers)
@@ -102,12 +120,14 @@ class LinearEstimator(Estimator):
         if not is_storage(X):
             return super()._to_predict(X)
         check_is_fitted(self)
+        self._check_columns(X)
         return X
 
     def _fit(self, X: Any, y: Any, metadata: dict[str, Any], **more: Any) -> Any:
         """What `fit` does: `metadata` is what it takes beside X and y."""
         setting = self._setting()
         solver, stop, n_threads = self._limits()
+        y, metadata = with_targets(X, y, metadata)
         X, y = self._validated(X, y)
         posed = self._posed(setting, X, y, **metadata, **more)
         job = Job(
@@ -128,6 +148,7 @@ class LinearEstimator(Estimator):
     def _certified(self, X: Any, y: Any, **more: Any) -> Certificate:
         """The certificate of the fitted model on its training data; see `certify`."""
         check_is_fitted(self)
+        y, more = with_targets(X, y, more)
         X, y = self._validated(X, y, reset=False)
         posed = self._posed(self._setting(), X, y, **more)
         check_same_classes(self, posed.known)

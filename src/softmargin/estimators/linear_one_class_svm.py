@@ -113,8 +113,9 @@ class LinearOneClassSVM(NoveltyMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-            float32, float64, integers and bool are used in place, dense in either order or CSR.
+        X : array-like, sparse matrix or Store of shape (n_rows, n_features)
+            float32, float64, integers and bool are used in place, dense in either order or CSR. A `Store` stays on
+            disk.
         y : ignored
             For scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), default=None

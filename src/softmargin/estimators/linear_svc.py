@@ -159,14 +159,16 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     _balance_counts_rows = False
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearSVC":
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LinearSVC":
         """Train on X and y.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-            float32, float64, integers and bool are used in place, dense in either order or CSR.
+        X : array-like, sparse matrix or Store of shape (n_rows, n_features)
+            float32, float64, integers and bool are used in place, dense in either order or CSR. A `Store` stays on
+            disk.
         y : array-like of shape (n_rows,)
+            Left out if X is a `Store` that holds it, and so are weights.
         sample_weight : array-like of shape (n_rows,), default=None
             2 is the same as repeating the row, 0 as leaving it out.
 

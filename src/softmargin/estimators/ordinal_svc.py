@@ -156,17 +156,17 @@ class OrdinalSVC(ClassifierMixin, LinearEstimator):
         return tags
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OrdinalSVC":
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "OrdinalSVC":
         """Train on X and y.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-            The training rows. Dense arrays, in C or Fortran order, and CSR matrices of float32, float64, integers or
-            bool are used in place, without a copy.
+        X : array-like, sparse matrix or Store of shape (n_rows, n_features)
+            The training rows. A `Store` stays on disk. Dense arrays, in C or Fortran order, and CSR matrices of
+            float32, float64, integers or bool are used in place, without a copy.
         y : array-like of shape (n_rows,)
             The class of each row: numbers, an ordered pandas Categorical, or labels whose order is given by the
-            parameter `classes`.
+            parameter `classes`. Leave it out if X is a `Store` that holds the classes, and likewise sample_weight.
         sample_weight : array-like of shape (n_rows,), default=None
             The weight of each row. A weight of 2 has the same effect as repeating the row, a weight of 0 the same as
             leaving it out. None means 1 for every row.

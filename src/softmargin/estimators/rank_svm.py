@@ -141,18 +141,19 @@ class RankSVM(LinearEstimator):
         return tags
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> "RankSVM":
+    def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> "RankSVM":
         """Train on the pairs of rows of the same query that have different y.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-            The training rows. Dense arrays, in C or Fortran order, and CSR matrices of float32, float64, integers or
-            bool are used in place, without a copy. A data frame with a column named "qid" is refused, because the
-            number of a query is not a feature: give that column as `qid` instead.
+        X : array-like, sparse matrix or Store of shape (n_rows, n_features)
+            The training rows. A `Store` stays on disk. Dense arrays, in C or Fortran order, and CSR matrices of
+            float32, float64, integers or bool are used in place, without a copy. A data frame with a column named "qid"
+            is refused, because the number of a query is not a feature: give that column as `qid` instead.
         y : array-like of shape (n_rows,)
             The targets: grades or real numbers. A row with a larger target belongs further up. Only the order of the
-            targets within a query matters.
+            targets within a query matters. Leave it out if X is a `Store` that holds the targets, and likewise qid and
+            sample_weight.
         qid : array-like of shape (n_rows,), default=None
             The query of each row, as any hashable value. Rows of different queries are not compared, and the rows of a
             query need not be next to each other. None means that all rows belong to one query.

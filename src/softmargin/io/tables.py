@@ -4,7 +4,8 @@ import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from reprlib import repr as shown
 from typing import Any
@@ -86,7 +87,7 @@ def load_table(
         raise DataFormatError("the file is empty.", file=name)
     read = _reader_of(name)
     if read is not None:
-        table = read(name, _Options(label, query_id, n_features, thread_count(n_jobs) > 1, feature_names))
+        table = read(name, Options(label, query_id, n_features, thread_count(n_jobs) > 1, feature_names))
         if n_features is not None and table.X.shape[1] != n_features:
             raise DataFormatError(f"X has {table.X.shape[1]} features, but {n_features} are needed.", file=name)
         return table if dtype is None else replace(table, X=table.X.astype(dtype, copy=False))
@@ -106,7 +107,7 @@ def load_table(
 
 
 @dataclass(frozen=True)
-class _Options:
+class Options:
     """What the caller wants to know of the file."""
 
     label: str | int | None
@@ -116,7 +117,7 @@ class _Options:
     feature_names: Sequence[str] | None
 
 
-Reader = Callable[[str, _Options], Table]
+Reader = Callable[[str, Options], Table]
 
 
 def _reader_of(name: str) -> Reader | None:
@@ -129,15 +130,26 @@ def _reader_of(name: str) -> Reader | None:
 # --- NumPy's files ------------------------------------------------------------------------------------------------
 
 
-def _read_npy(name: str, options: _Options) -> Table:
+def map_matrix(name: str) -> np.ndarray:
+    """The matrix in a .npy file, as a memory map."""
     array = map_npy(name)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise DataFormatError(f"a matrix of numbers is needed, not shape {array.shape}, type {array.dtype}.", file=name)
+    return array
+
+
+def _read_npy(name: str, options: Options) -> Table:
+    array = map_matrix(name)
     if options.query_id:
         raise SoftmarginError(f"{name}: a .npy file holds no queries: use .npz with the arrays X, y and qid.")
-    if options.label is None:
+    return without_label(array, options.label, name)
+
+
+def without_label(array: np.ndarray, label: str | int | None, name: str) -> Table:
+    """The columns of a matrix, of which one may be the label."""
+    if label is None:
         return Table(array)
-    label = str(options.label)
+    label = str(label)
     n_columns = array.shape[1]
     column = int(label) if label.removeprefix("-").isdecimal() else n_columns
     if not -n_columns <= column < n_columns:
@@ -149,7 +161,7 @@ def _read_npy(name: str, options: _Options) -> Table:
     return Table(array[:, 1:] if column == 0 else np.delete(array, column, axis=1), y)
 
 
-def _read_npz(name: str, options: _Options) -> Table:
+def _read_npz(name: str, options: Options) -> Table:
     key = "y" if options.label is None else str(options.label)
     arrays = read_npz(name, {"X", key, QUERY_NAME, *SPARSE_PARTS})
     if "X" in arrays:
@@ -208,23 +220,23 @@ def _sparse_matrix(arrays: dict[str, np.ndarray], least_columns: int, name: str)
 # --- tables with named columns ------------------------------------------------------------------------------------
 
 
-def _read_parquet(name: str, options: _Options) -> Table:
-    _need_pyarrow(name)
+def _read_parquet(name: str, options: Options) -> Table:
+    need_pyarrow(name)
     from pyarrow import parquet
 
     return _from_columns(lambda: parquet.read_table(name, use_threads=options.use_threads), name, options)
 
 
-def _read_csv(name: str, options: _Options) -> Table:
-    _need_pyarrow(name)
+def _read_csv(name: str, options: Options) -> Table:
+    need_pyarrow(name)
     from pyarrow import csv as arrow
 
-    _check_header(name)
+    check_header(name)
     reading = arrow.ReadOptions(use_threads=options.use_threads)
     return _from_columns(lambda: arrow.read_csv(name, read_options=reading), name, options)
 
 
-def _check_header(name: str) -> None:
+def check_header(name: str) -> None:
     """Whether the first line names columns, each of them once, with commas between them.
 
     This is looked at before pyarrow is: that takes some kilobytes of memory for every column, also if the columns have
@@ -255,20 +267,27 @@ def _check_header(name: str) -> None:
         raise DataFormatError(f"there are two columns called {shown(twice[0])}.", file=name)
 
 
-def _need_pyarrow(name: str) -> None:
+def need_pyarrow(name: str) -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
         raise SoftmarginError(f'{name}: pyarrow reads this file: pip install "softmargin[parquet]".') from None
 
 
-def _from_columns(read: Callable[[], Any], name: str, options: _Options) -> Table:
-    """The table that `read` reads. What pyarrow finds damaged may show when a column's name or values are asked for."""
+def _from_columns(read: Callable[[], Any], name: str, options: Options) -> Table:
+    """The table that `read` reads."""
+    with explaining(name):
+        return from_table(read(), name, options)
+
+
+@contextmanager
+def explaining(name: str) -> Iterator[None]:
+    """What pyarrow finds damaged in a file; it may show when a column's name or values are asked for."""
     import pyarrow as pa
 
     os.stat(name)  # a missing file is not a damaged one
     try:
-        return _from_table(read(), name, options)
+        yield
     except SoftmarginError:
         raise
     except UnicodeDecodeError:
@@ -279,7 +298,7 @@ def _from_columns(read: Callable[[], Any], name: str, options: _Options) -> Tabl
         raise DataFormatError(f"the file cannot be read: {error}", file=name) from None
 
 
-def _from_table(table: Any, name: str, options: _Options) -> Table:
+def from_table(table: Any, name: str, options: Options) -> Table:
     # pandas writes the index of a frame as such columns.
     names = [column for column in table.column_names if not column.startswith("__index_level_")]
     if twice := [column for column, count in Counter(names).items() if count > 1]:

@@ -96,6 +96,8 @@ class Automatic:
             return "Coordinate descent, because there are many features or little data."
         if self.needs == SMOOTH:
             return "Newton's method, because the loss is squared and there are few features."
+        if COORDINATES not in problem.serves:
+            return "Cutting planes (OCAS), because they need products with X only, and not single rows in memory."
         if suits_planes(problem):
             return "Cutting planes (OCAS), because there are few features, and much data or long rows for this C."
         return "Coordinate descent, and then cutting planes (OCAS), because the gap did not close soon enough."
