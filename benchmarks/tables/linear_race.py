@@ -263,8 +263,9 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "process.",
         "rivals: without intercept, the loosest tol of "
         f"{', '.join(f'{tol:g}' for tol in RIVAL_TOLS)} at which the primal value is as good as ours. LIBLINEAR in "
-        f"scikit-learn may read {RIVAL_ENTRIES:g} entries for a class; where it is not as good even then, its time is a "
-        "lower bound, and its primal value shows it. For the squared hinge it is the faster of its dual and primal methods. "
+        f"scikit-learn may read {RIVAL_ENTRIES:g} entries for a class; where it is not as good even then, its time is "
+        "a lower bound, and its primal value shows it. For the squared hinge it is the faster of its dual and primal "
+        "methods. "
         "LIBLINEAR's own package ends after 300 epochs; it and ReHLine, which takes dense rows and was run at C = 1, "
         "have no time where they do not get there, or are not installed (liblinear-official, rehline).",
         f"our fits end after {OUR_SECONDS:g} s; certified gap: recomputed by benchmarks/objective.py, of the sums over "
