@@ -3,28 +3,33 @@
     min over beta of 1/2 |X'beta|^2 + 1/2 sum_i ridge_i beta_i^2 - sum_i t_i beta_i + epsilon sum_i |beta_i|,
     lo <= beta <= hi,   and sum(beta) = total if the intercept is free
 
-    repeat, for the rows that are active, in a new random order each time (an epoch):
+    repeat, for the active rows that are due, in a new random order each time (a turn):
         u = w.x_i (+ b)
         beta_i = the minimiser over beta_i alone, which costs one product w.x_i         Algorithm 1, eq. (9)
         w += (change of beta_i) x_i
         row i is set aside if beta_i stays at its end by more than any row was off      Section 3.2
+        row i is due again in the next turn if it gained about as much as others, or else after twice its last wait
     now and then: the objective of w, and which rows are active, from the outputs of all rows
 
-Two things are added to the method of the paper:
+Three things are added to the method of the paper:
 
 - The primal value of w lags behind the dual value of beta, by a factor of 10 to 40 on text. The mean of w over the last
   epochs is a much better point, the best point on the line through both is better still, and a multiple of it the best:
   rows at the margin miss it by a little, at C times the price, and a longer w costs less.
+- Rows that gain little are visited more rarely, which at large C saves most of the visits. An epoch is as many visits as
+  there are active rows.
 - A free intercept is the multiplier of sum(beta) = total. It costs next to nothing as an augmented Lagrangian: the
   score of a row is w.x_i + b + s2 excess, with excess = sum(beta) - total carried along, and b += s2 excess after every
-  epoch. Rows far from the origin would make that slow, so that the rows are centred, without being touched: w is
+  turn. Rows far from the origin would make that slow, so that the rows are centred, without being touched: w is
   replaced by w - excess mean(x), which is the same where the excess is zero, and everything that this changes follows
   from m_i = x_i.mean(x) and w.mean(x).
 
 References: C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan, A Dual Coordinate Descent Method for
 Large-scale Linear SVM, ICML 2008, Algorithms 1 to 3. C.-H. Ho, C.-J. Lin, Large-scale Linear Support Vector Regression,
 JMLR 13, 2012, for the kink of regression at zero. D. Bertsekas, Constrained Optimization and Lagrange Multiplier
-Methods, 1982, for the multiplier.
+Methods, 1982, for the multiplier. T. Glasmachers, U. Dogan, Accelerated Coordinate Descent with Adaptive Coordinate
+Frequencies, ACML 2013, for visiting variables as often as they gain; their frequencies are changed by factors that
+depend on the gain, and here a wait is doubled or ended.
 
 Symbols: alpha -> beta (signed); Q_ii -> curvature; D_ii -> ridge; M, m -> threshold.
 
@@ -32,7 +37,7 @@ Departs from the paper: signed variables; one threshold for rows at either end; 
 from the outputs of all rows whenever these are there, and not only at the end. The stop rule is the duality gap. It is
 estimated from the losses that an epoch meets anyway, and computed when the estimate says that it may be small enough.
 
-`variables` has what follows from the problem, and how two threads share an epoch. The joint problem of several classes
+`variables` has what follows from the problem. The joint problem of several classes
 has as many variables a row as there are classes; `classes` has what differs.
 """
 
