@@ -16,8 +16,8 @@ Three things are added to the method of the paper:
 - The primal value of w lags behind the dual value of beta, by a factor of 10 to 40 on text. The mean of w over the last
   epochs is a much better point, the best point on the line through both is better still, and a multiple of it the best:
   rows at the margin miss it by a little, at C times the price, and a longer w costs less.
-- Rows that gain little are visited more rarely, which at large C saves most of the visits. An epoch is as many visits as
-  there are active rows.
+- Rows that gain little are visited more rarely, which at large C saves most of the visits. An epoch is as many visits
+  as there are active rows.
 - A free intercept is the multiplier of sum(beta) = total. It costs next to nothing as an augmented Lagrangian: the
   score of a row is w.x_i + b + s2 excess, with excess = sum(beta) - total carried along, and b += s2 excess after every
   turn. Rows far from the origin would make that slow, so that the rows are centred, without being touched: w is
