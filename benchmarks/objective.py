@@ -39,6 +39,30 @@ class Score:
         return self.gap / self.primal
 
 
+def joint_score(X: Any, y: np.ndarray, C: float, W: np.ndarray, alpha: Any = None) -> Score:
+    """Of the joint problem of several classes (Crammer and Singer), without intercept.
+
+    primal = 1/2 |W|^2 + C sum_i max over k of (1[k != y_i] + w_k.x_i - w_(y_i).x_i); alpha_ik >= 0 counts against class
+    k, and is scaled down where a row has more than C in all.
+    """
+    codes = np.unique(y, return_inverse=True)[1]
+    every = np.arange(codes.size)
+    F = np.asarray(X @ np.asarray(W).T)
+    missing = 1.0 + F - F[every, codes][:, None]
+    missing[every, codes] = 0.0
+    primal = 0.5 * float(np.vdot(W, W)) + C * float(missing.max(axis=1).sum())
+    if alpha is None:
+        return Score(primal)
+    alpha = np.maximum(np.array(alpha, dtype=np.float64), 0.0)
+    alpha[every, codes] = 0.0
+    sums = alpha.sum(axis=1)
+    alpha *= np.minimum(1.0, C / np.maximum(sums, C))[:, None]
+    pulls = -alpha
+    pulls[every, codes] = alpha.sum(axis=1)
+    V = np.asarray(X.T @ pulls)
+    return Score(primal, float(alpha.sum()) - 0.5 * float(np.vdot(V, V)))
+
+
 def score(
     X: Any,
     y: np.ndarray,

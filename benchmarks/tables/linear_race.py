@@ -208,7 +208,7 @@ def _chosen(model: Any) -> str:
     for trace in _traces(model):
         planes = trace["planes"]
         words.add("coordinate" if not planes.any() else "ocas" if planes[0] else "coordinate, ocas")
-    return " or ".join(sorted(words))
+    return "newton" if "Newton" in str(model.solver_) else " or ".join(sorted(words))
 
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.solvers.cutting_plane.cpa import CPA as CPA
     from softmargin.solvers.cutting_plane.ocas import OCAS as OCAS
     from softmargin.solvers.interior.ipm import IPM as IPM
+    from softmargin.solvers.newton.newton import Newton as Newton
     from softmargin.solvers.smo.block import BlockSMO as BlockSMO
     from softmargin.solvers.smo.smo import SMO as SMO
     from softmargin.solvers.subgradient.pegasos import Pegasos as Pegasos

@@ -59,7 +59,7 @@ def test_the_judge_certifies(case, solver_name):
             if result.status is Status.OPTIMAL:
                 assert certificate.relative_gap <= 1e-3, where
             else:
-                assert result.status in (Status.MAX_ITER, Status.STALLED, Status.UNCONFIRMED), where
+                assert result.status in (Status.BUDGET, Status.MAX_ITER, Status.STALLED, Status.UNCONFIRMED), where
 
 
 @pytest.mark.parametrize("solver_name", APPROXIMATE)
@@ -96,14 +96,17 @@ def test_squared_losses(case):
         for intercept in case.intercepts:
             problem = Squared(rows, target, C, intercept_named(intercept))
             judge = HingeJudge(rows, target, C, intercept_named(intercept))
-            result = run(CoordinateDescent(), problem, Stop(tol=1e-3, max_iter=100), judge)
+            must_reach = C <= 1.0 and case.name not in HARD_FOR_SINGLE_VARIABLES
+            result = run(CoordinateDescent(), problem, Stop(tol=1e-3, max_iter=100 if must_reach else 10), judge)
             certificate = result.certificate
             where = f"C={C:g}, intercept={intercept}: {result.status.name} {certificate}"
             assert np.isfinite(certificate.primal), where
-            assert certificate.dual <= certificate.primal <= problem.scale * (1 + 1e-9), where
-            if C <= 1.0 and case.name not in HARD_FOR_SINGLE_VARIABLES:
+            # Near w = 0 the objective may be above that of w = 0, by no more than tol.
+            assert certificate.dual <= certificate.primal <= problem.scale * (1 + 1e-3), where
+            if must_reach:
                 assert result.status is Status.OPTIMAL, where
-            assert result.status in (Status.OPTIMAL, Status.MAX_ITER, Status.STALLED, Status.UNCONFIRMED), where
+            if result.status is not Status.OPTIMAL:
+                assert result.status in (Status.BUDGET, Status.MAX_ITER, Status.STALLED, Status.UNCONFIRMED), where
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.name in ("noisy", "n < d", "ties everywhere")], ids=str)

@@ -43,7 +43,7 @@ class TestLimits:
     def test_max_iter_warns_once_with_the_gap_its_meaning_and_the_remedy(self, binary):
         X, y = binary
         with pytest.warns() as caught:
-            model = LinearSVC(max_iter=3, tol=1e-6).fit(X, y)
+            model = LinearSVC(solver="ocas", max_iter=3, tol=1e-6).fit(X, y)
         assert len(caught) == 1
         assert issubclass(caught[0].category, ConvergenceWarning)
         assert issubclass(caught[0].category, SklearnConvergenceWarning)

@@ -249,16 +249,16 @@ class TestCallbacks:
     @pytest.mark.parametrize("n_jobs", [1, 2])
     def test_a_callback_can_stop_the_fit_without_a_warning(self, binary, n_jobs):
         X, y = binary
-        model = LinearSVC(tol=1e-9, n_jobs=n_jobs).set_callbacks(Recorder(stop_after=4)).fit(X, y)
+        model = LinearSVC(solver="ocas", tol=1e-9, n_jobs=n_jobs).set_callbacks(Recorder(stop_after=4)).fit(X, y)
         assert model.status_ is Status.STOPPED
         assert model.n_iter_ == 4
         assert certify(model, X, y).relative_gap == pytest.approx(model.certificate_.relative_gap)
         model.set_callbacks().set_params(warm_start=True).fit(X, y)
-        np.testing.assert_array_equal(model.coef_, LinearSVC(tol=1e-9).fit(X, y).coef_)
+        np.testing.assert_array_equal(model.coef_, LinearSVC(solver="ocas", tol=1e-9).fit(X, y).coef_)
 
     def test_stopping_one_class_goes_on_with_the_next(self, three_classes):
         X, y = three_classes
-        model = LinearSVC(tol=1e-9).set_callbacks(Recorder(stop_after=4)).fit(X, y)
+        model = LinearSVC(solver="ocas", tol=1e-9).set_callbacks(Recorder(stop_after=4)).fit(X, y)
         assert model.status_ is Status.STOPPED
         assert [trace[-1].iteration for trace in model.trace_] == [4, 1, 1]
 

@@ -38,11 +38,11 @@ def test_the_same_model_with_columns_that_never_occur(narrow, estimator):
 def test_a_fit_that_was_stopped_goes_on(narrow):
     X, y = narrow
     X = widened(X, 10**6)
-    model = LinearSVC(tol=1e-9, max_iter=3, warm_start=True)
+    model = LinearSVC(solver="ocas", tol=1e-9, max_iter=3, warm_start=True)
     with pytest.warns(UserWarning, match="limit on iterations"):
         model.fit(X, y)
     model.set_params(max_iter=None).fit(X, y)
-    straight = LinearSVC(tol=1e-9).fit(X, y)
+    straight = LinearSVC(solver="ocas", tol=1e-9).fit(X, y)
     np.testing.assert_array_equal(model.coef_, straight.coef_)
 
 

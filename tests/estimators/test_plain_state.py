@@ -100,7 +100,9 @@ def test_a_fitted_model_comes_back(make_noisy, model, n_classes, params):
 
 
 @pytest.mark.parametrize("through", [through_skops, through_pickle])
-@pytest.mark.parametrize("model", [LinearSVC(), RankSVM(), OrdinalSVC(thresholds="all"), LinearSVR()], ids=str)
+@pytest.mark.parametrize(
+    "model", [LinearSVC(solver="ocas"), RankSVM(), OrdinalSVC(thresholds="all"), LinearSVR()], ids=str
+)
 def test_a_fit_goes_on_exactly_where_it_stopped(make_noisy, model, through):
     X, y = make_noisy(n_classes=2)
     stopped, _ = fitted(model, X, y, max_iter=3, tol=1e-6)

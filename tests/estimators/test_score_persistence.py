@@ -122,6 +122,8 @@ class TestOurFile:
         X, y = numbers
         if model in KERNEL:
             model = fitted(model, X, y, solver="smo")  # blocks of this size are solved at once
+        else:
+            model = fitted(model, X, y, solver="ocas")  # coordinate descent makes hundreds of epochs in a step
         stopped = fitted(model, X, y, max_iter=2, tol=1e-7)
         assert not stopped.status_.reached_goal
         resumed = saved_and_loaded(stopped, path, include_training_state=True)

@@ -15,6 +15,7 @@ from softmargin import (
     CoordinateDescent,
     LinearSVC,
     LinearSVR,
+    Newton,
     SoftmarginError,
     Status,
     c_path,
@@ -179,7 +180,7 @@ class TestSolvers:
     def test_others_are_refused(self, classes, solver):
         X, y = classes
         with pytest.raises(
-            SoftmarginError, match=r"cannot minimise loss='squared_hinge'.*'auto' or solver='coordinate'"
+            SoftmarginError, match=r"cannot minimise loss='squared_hinge'.*'auto', 'coordinate' or 'newton'"
         ):
             classifier(solver=solver).fit(X, y)
 
@@ -197,14 +198,15 @@ class TestSolvers:
         with pytest.raises(SoftmarginError, match=r"loss=.* is unknown: choose one of 'hinge', 'squared_hinge'"):
             classifier(loss=loss).fit(*classes)
 
-    def test_auto_is_coordinate_descent(self, classes):
+    def test_auto_is_newton_and_names_are_objects(self, classes):
         X, y = classes
-        found = [classifier(solver=solver).fit(X, y).coef_ for solver in ("auto", "coordinate", CoordinateDescent())]
-        np.testing.assert_array_equal(found[0], found[1])
-        np.testing.assert_array_equal(found[0], found[2])
+        for solvers in (("auto", "newton", Newton()), ("coordinate", CoordinateDescent())):
+            found = [classifier(solver=solver).fit(X, y).coef_ for solver in solvers]
+            for coef in found[1:]:
+                np.testing.assert_array_equal(found[0], coef)
 
     def test_it_begins_with_another_seed(self, classes):
-        one, two = (classifier(random_state=seed).fit(*classes) for seed in (1, 2))
+        one, two = (classifier(solver="coordinate", random_state=seed).fit(*classes) for seed in (1, 2))
         assert (one.coef_ != two.coef_).any()
         assert one.certificate_.primal == pytest.approx(two.certificate_.primal, rel=2e-7)
 
@@ -212,7 +214,7 @@ class TestSolvers:
 class TestGoingOn:
     def test_a_warm_start_is_of_one_loss_only(self, classes):
         X, y = classes
-        model = classifier(warm_start=True, tol=1e-5).fit(X, y)
+        model = classifier(solver="coordinate", warm_start=True, tol=1e-5).fit(X, y)
         n_before = model.n_iter_
         assert model.set_params(tol=1e-7).fit(X, y).n_iter_ > n_before
         squared = model._state[0]

@@ -21,8 +21,9 @@ from softmargin import (
 from softmargin.io.model_file import read_model, write_model
 
 MODELS = {
-    "planes": LinearSVC(max_iter=4, tol=1e-9),
-    "planes of wide rows": LinearSVC(max_iter=4, tol=1e-9),
+    "planes": LinearSVC(solver="ocas", max_iter=4, tol=1e-9),
+    "planes of wide rows": LinearSVC(solver="ocas", max_iter=4, tol=1e-9),
+    "coordinates": LinearSVC(solver="coordinate", max_iter=1, tol=1e-9, warm_start=True),
     "sgd": LinearSVC(solver="sgd", max_iter=2, tol=1e-9, random_state=0),
     "ranking": RankSVM(max_iter=4, tol=1e-9),
     "ordinal": OrdinalSVC(thresholds="all", max_iter=4, tol=1e-9),

@@ -29,24 +29,40 @@ def test_a_step_minimises_over_the_variables_of_a_row(seed):
         return 0.5 * q * ((v - start) ** 2).sum() + G @ (v - start)
 
     beta, change = start.copy(), np.zeros(n)
-    _class_visits.minimise_row(beta, 0, G, own, limit, q, np.empty(n), change)
+    _class_visits.minimise_row(beta, 0, np.arange(n), G, own, limit, q, np.empty(n), change)
     assert beta == pytest.approx(start + change)
     assert abs(beta.sum()) <= 1e-12
     assert beta[own] <= limit
     assert (beta[1:] <= 0).all()
     other = minimize(value, start, bounds=bounds, constraints={"type": "eq", "fun": np.sum}, method="SLSQP")
     assert value(beta) <= other.fun + 1e-7
-    room, gap = _class_visits.room_of(beta, 0, G + q * (beta - start), own, limit)
+    room, gap, _ = _class_visits.room_of(beta, 0, np.arange(n), G + q * (beta - start), own, limit)
     assert room >= -1e-9
     assert gap >= -1e-9
 
 
 def test_a_row_of_zeros_goes_all_the_way():
-    beta, change = np.zeros(3), np.zeros(3)
-    assert _class_visits.minimise_row(beta, 0, np.array([0.0, 1.0, 1.0]), 0, 2.0, 0.0, np.empty(3), change)
+    beta, change, every = np.zeros(3), np.zeros(3), np.arange(3)
+    _class_visits.minimise_row(beta, 0, every, np.array([0.0, 1.0, 1.0]), 0, 2.0, 0.0, np.empty(3), change)
     assert beta.tolist() == [2.0, -2.0, 0.0]
-    assert _class_visits.minimise_row(beta, 0, np.array([0.0, -1.0, -1.0]), 0, 2.0, 0.0, np.empty(3), change)
+    _class_visits.minimise_row(beta, 0, every, np.array([0.0, -1.0, -1.0]), 0, 2.0, 0.0, np.empty(3), change)
     assert beta.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_classes_far_below_are_closed_and_steps_on_the_others_are_as_good():
+    n, own, limit, q = 6, 2, 1.0, 2.0
+    G = np.array([0.5, -9.0, 0.0, 0.7, -9.0, -8.0])
+    order, ordered = np.arange(n), G.copy()
+    n_open = _class_visits.close_classes(np.zeros(n), 0, order, n, ordered, own, limit, -5.0)
+    assert sorted(order[:n_open]) == [0, 2, 3]
+    assert np.array_equal(ordered, G[order])
+    few, all_of_them = np.zeros(n), np.zeros(n)
+    _class_visits.minimise_row(few, 0, order[:n_open], ordered, own, limit, q, np.empty(n), np.empty(n))
+    _class_visits.minimise_row(all_of_them, 0, np.arange(n), G, own, limit, q, np.empty(n), np.empty(n))
+    assert few == pytest.approx(all_of_them)
+    assert _class_visits.close_classes(few, 0, order, n, ordered, own, limit, 9.0) < n
+    closed = [int(k) for k in order if few[k] == (limit if k == own else 0.0)]
+    assert set(order[_class_visits.close_classes(few, 0, order, n, ordered, own, limit, 9.0) :]) == set(closed)
 
 
 @pytest.fixture

@@ -144,7 +144,7 @@ def _stopped_early(estimator: Any, model: Path) -> str:
     if train_options.goes_by_kkt(estimator, certificate):
         proven = f"with a KKT violation of {certificate.kkt_violation:.2g}"
     where = "was written" if files.is_output_stream(model) else f"was saved to {model}"
-    spent = estimator.status_ is Status.BUDGET
+    spent = estimator.status_ is Status.BUDGET and not estimator.solver_.startswith("Coordinate")
     further = "--solver ocas gets to the optimum." if spent else "The same command with --resume goes on from there."
     return f"{estimator.status_} The model {where} {proven}. {further}"
 

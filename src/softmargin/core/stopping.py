@@ -23,7 +23,8 @@ class Measure:
     `primal` and `dual` are the solver's belief. `scale` is a typical size of the objective, which each problem tells:
     for classification C * sum(s), the primal value at w = 0. `violation` is SVM-perf's: by how much the newest
     constraint exceeds the slack, as mean risk. `kkt` is LIBSVM's: by how much the dual candidate violates its
-    optimality conditions. `spent` says that the solver's own budget ends here, whatever was reached (Pegasos, SGD).
+    optimality conditions. `spent` says that the solver's own budget ends here, whatever was reached (Pegasos, SGD, and
+    coordinate descent that hardly gets on).
     Unless it is `settled` the solver has not come to the point that it would answer for, and its figures are no claim
     (active set: the partition of the variables is not final).
     """

@@ -256,6 +256,11 @@ def warn_unless_done(estimator: Any, stop: Stop, stacklevel: int) -> None:
         Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
         Status.BUDGET: "use solver='ocas', which is exact, or give the solver more passes (softmargin.SGD(epochs=100))",
     }
+    if getattr(estimator, "solver_", "").startswith("Coordinate"):
+        limits[Status.BUDGET] = (
+            "scale the features, or lower C, because coordinate descent hardly gets on; solver='ocas' bears more, but "
+            "takes no squared loss"
+        )
     if estimator.status_ in limits:
         advice = (
             f"To get closer, {limits[estimator.status_]}; warm_start=True and another fit continue from here. Features "

@@ -46,8 +46,7 @@ class LinearOneClassSVM(NoveltyMixin, LinearEstimator):
     max_seconds : float or None, default=None
         Limit on the time of solving; compilation, validation and the judge are not counted. None is no limit.
     n_jobs : int or None, default=None
-        Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number; only coordinate descent
-        on many millions of entries gives other bits with one thread than with several.
+        Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number.
     warm_start : bool, default=False
         Continue from the last fit: exactly, if data, weights and nu are the same; else from its weights.
     random_state : int, RandomState instance or None, default=None

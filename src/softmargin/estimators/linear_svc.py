@@ -37,11 +37,12 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         Weight of the sum of hinge losses; larger means less regularisation.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss of a row: the hinge above, as in `SVC`, or its square, which is scikit-learn's default. Where the
-        square is minimised, `solver` can only be "auto" or "coordinate".
-    solver : {"auto", "ocas", "coordinate", "cpa", "pegasos", "sgd"} or solver object, default="auto"
+        square is minimised, `solver` can only be "auto", "coordinate" or "newton".
+    solver : {"auto", "ocas", "coordinate", "newton", "cpa", "pegasos", "sgd"} or solver object, default="auto"
         The algorithm; "auto" is "coordinate" (dual coordinate descent) where features are many or data are few, and
         "ocas" (cutting planes) where features are few and data many, or where coordinate descent does not get on;
-        `solver_` says which. If the loss is squared, "auto" is always "coordinate". An object such as
+        `solver_` says which. If the loss is squared, "auto" is "newton" (Newton's
+        method) for few features, and "coordinate" for many. An object such as
         ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
         "pegasos" and "sgd" are approximate: they end after a fixed number of steps, mostly before `tol`, and warn with
         the gap they reached.
@@ -66,8 +67,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         Limit on the time of solving, all classes together; compilation, validation and the judge are not counted. None
         is no limit.
     n_jobs : int or None, default=None
-        Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number; only coordinate descent
-        on many millions of entries gives other bits with one thread than with several.
+        Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number.
     warm_start : bool, default=False
         Continue from the last fit: exactly, if data and weights are the same; with its planes or dual variables, if
         only C or tol changed; else from its weights.

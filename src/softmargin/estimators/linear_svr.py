@@ -32,11 +32,13 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     epsilon : float, default=0.0
         Deviations from y up to this cost nothing. It is in the units of y.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-        The loss above, or its square. Where the square is minimised, `solver` can only be "auto" or "coordinate".
-    solver : {"auto", "ocas", "coordinate", "cpa"} or solver object, default="auto"
+        The loss above, or its square. Where the square is minimised, `solver` can only be "auto",
+        "coordinate" or "newton".
+    solver : {"auto", "ocas", "coordinate", "newton", "cpa"} or solver object, default="auto"
         The algorithm; "auto" is "coordinate" (dual coordinate descent) where features are many or data are few, and
         "ocas" (cutting planes) where features are few and data many, or where coordinate descent does not get on;
-        `solver_` says which. If the loss is squared, "auto" is always "coordinate". An object such as
+        `solver_` says which. If the loss is squared, "auto" is "newton" (Newton's
+        method) for few features, and "coordinate" for many. An object such as
         ``softmargin.OCAS(mixing=0.2)`` carries its own settings.
     tol : float, default=1e-3
         Stop when the relative duality gap (primal - dual) / primal is at most this, confirmed by the judge.
@@ -51,8 +53,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     max_seconds : float or None, default=None
         Limit on the time of solving; compilation, validation and the judge are not counted. None is no limit.
     n_jobs : int or None, default=None
-        Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number; only coordinate descent
-        on many millions of entries gives other bits with one thread than with several.
+        Threads: None is one, -1 all. The result is the same, bit for bit, whatever the number.
     warm_start : bool, default=False
         Continue from the last fit: exactly, if data and weights are the same; with its planes, if only C or tol
         changed; else from its weights.

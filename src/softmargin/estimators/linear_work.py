@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import Abandoned, SoftmarginError
-from softmargin.core.kinds import COORDINATES, PLANES, SINGLE_ROWS
+from softmargin.core.kinds import COORDINATES, PLANES, SINGLE_ROWS, SMOOTH
 from softmargin.core.memory import LITTLE_BYTES, free_bytes
 from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.status import Status
@@ -27,6 +27,7 @@ from softmargin.solvers.base import Solver, run
 from softmargin.solvers.coordinate.coordinate import CoordinateDescent, CoordinateState, n_held_weights
 from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
+from softmargin.solvers.newton.newton import Newton, NewtonState
 from softmargin.solvers.subgradient.state import SubgradientState
 from softmargin.tasks.solvers import words_for
 
@@ -49,15 +50,18 @@ def linear_solver(solver: Any, needs: tuple[str, ...], random_state: Any = None)
 
 
 def solver_of_squares(solver: Any, loss: str, random_state: Any = None) -> Solver:
-    """The solver of squared losses, which is coordinate descent; others are refused, with the loss as the reason."""
+    """The solver of squared losses: coordinate descent or Newton's method. Others are refused, and told the loss."""
     others = words_for((PLANES, SINGLE_ROWS))
     own = getattr(solver, "needs", None)
     if solver != "auto" and (own in (PLANES, SINGLE_ROWS) or (isinstance(solver, str) and solver in others)):
         raise SoftmarginError(
-            f"solver={solver!r} cannot minimise loss={loss!r}, which is left to coordinate descent: use "
-            "solver='auto' or solver='coordinate', or the loss that is not squared."
+            f"solver={solver!r} cannot minimise loss={loss!r}, which is left to coordinate descent and Newton's "
+            "method: use solver='auto', 'coordinate' or 'newton', or the loss that is not squared."
         )
-    return linear_solver(solver, (COORDINATES,), random_state)
+    needs = (COORDINATES, SMOOTH)
+    if isinstance(solver, str) and solver == "auto":
+        return Automatic(linear_solver("coordinate", needs, random_state), Newton())
+    return linear_solver(solver, needs, random_state)
 
 
 def aimed(solver: Any, tol: float) -> Any:
@@ -216,6 +220,8 @@ def _fits(problem: Any, state: Any) -> bool:
         case CoordinateState():
             sizes = state.beta.size, state.best_f.size, state.best.size, state.sweep.w.size
             return sizes == (problem.n_variables, problem.n_outputs, problem.n_weights, n_held_weights(problem))
+        case NewtonState():
+            return state.is_one_of(problem)
         case SubgradientState():
             return (state.best_f.size, state.w.size) == (problem.n_outputs, problem.n_weights)
     return True
@@ -234,6 +240,8 @@ def _check_state(problem: Any, state: Any) -> None:
         case CoordinateState():
             w, f = state.best, state.best_f
             share = 0.0 if state.C > 0.0 and state.is_one_of(problem) else math.inf
+        case NewtonState():
+            w, f = state.w, state.f
         case SubgradientState():
             w, f = state.best, state.best_f
         case _:

@@ -27,6 +27,7 @@ from softmargin.solvers.coordinate.coordinate import CoordinateState
 from softmargin.solvers.cutting_plane.planes import FIRST_CAPACITY, Latest, PlaneParts, Planes
 from softmargin.solvers.cutting_plane.state import PlaneState
 from softmargin.solvers.dual_state import DualState
+from softmargin.solvers.newton.newton import NewtonState
 from softmargin.solvers.subgradient.state import SubgradientState
 from softmargin.tasks.layouts import STATES
 
@@ -377,6 +378,7 @@ FORMS = {
     "JointState": Form(PlaneState, joint.LostTo, {Planes: _JointPlanes}),
     "OrdinalState": Form(PlaneState, ordinal.ActiveLosses, {Planes: _OrdinalPlanes, Hint: LastStep}),
     "CoordinateState": Form(CoordinateState, None, {}),
+    "NewtonState": Form(NewtonState, None, {}),
     "SubgradientState": Form(SubgradientState, None, {}),
     "DualState": Form(DualState, None, {}),
 }

@@ -245,6 +245,16 @@ class CoordinateProblem(Protocol):
         ...
 
 
+class SmoothProblem(CoordinateProblem, Protocol):
+    """A linear problem with squared losses, whose objective has a slope everywhere; one variable a row."""
+
+    @property
+    def coordinates(self) -> Coordinates: ...
+    def best_intercept(self, f: np.ndarray) -> float:
+        """The best b for these outputs where b is free, and 0 elsewhere."""
+        ...
+
+
 class Judge(Protocol):
     """Recomputes primal, dual and gap of a candidate from the data; trusts nothing else."""
 

@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.core.kinds import COORDINATES
+from softmargin.core.kinds import COORDINATES, SMOOTH
 from softmargin.core.result import Solution
 from softmargin.data.rows import has_row_access
 from softmargin.problems.base import LineMinimum
@@ -39,15 +39,18 @@ class Squared(LinearProblem):
 
     @property
     def serves(self) -> tuple[str, ...]:
-        return (COORDINATES,)
+        return (COORDINATES, SMOOTH)
 
     def risk(self, f: np.ndarray) -> float:
         """R, at the best intercept where that is free."""
         from softmargin.problems import _squared
 
         r = self._residuals(f)
-        b = self._best_intercept(r) if self.intercept.is_free else 0.0
-        return float(_squared.sums(r, r, self.signed_weights, 0.0, b)[0])
+        return float(_squared.sums(r, r, self.signed_weights, 0.0, self.best_intercept(f))[0])
+
+    def best_intercept(self, f: np.ndarray) -> float:
+        """The best b where that is free, and 0 elsewhere."""
+        return self._best_intercept(self._residuals(f)) if self.intercept.is_free else 0.0
 
     def minimise_along(self, f: np.ndarray, df: np.ndarray, A0: float, B0: float) -> LineMinimum:
         """Minimise over k >= 0, and over b if that is free: 1/2 A0 k^2 + B0 k + C R(f + k df)."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from softmargin.solvers.cutting_plane.cpa import CPA as CPA
     from softmargin.solvers.cutting_plane.ocas import OCAS as OCAS
     from softmargin.solvers.interior.ipm import IPM as IPM
+    from softmargin.solvers.newton.newton import Newton as Newton
     from softmargin.solvers.smo.block import BlockSMO as BlockSMO
     from softmargin.solvers.smo.smo import SMO as SMO
     from softmargin.solvers.staged import Staged as Staged
@@ -25,6 +26,7 @@ _HOMES = {
     "Solver": ".base",
     "OCAS": ".cutting_plane.ocas",
     "CoordinateDescent": ".coordinate.coordinate",
+    "Newton": ".newton.newton",
     "CPA": ".cutting_plane.cpa",
     "Pegasos": ".subgradient.pegasos",
     "SGD": ".subgradient.sgd",

@@ -5,6 +5,8 @@
     few columns and long rows       cutting planes. Coordinate descent crawls where C |x|^2 is large beside the number
                                     of columns, and the more so the more entries there are.
     many entries by columns         cutting planes: single rows would have to be gathered from all over the memory.
+    several classes at once         coordinate descent, which looks only at the classes that a row may lose to; a plane
+                                    looks at all of them.
     everything else                 coordinate descent, which needs few passes where the rows are short or few, whatever
                                     the number of columns.
 
@@ -12,22 +14,28 @@ It may crawl even so. Therefore coordinate descent gets a number of passes that 
 iterations of cutting planes do. If these do not lead to the goal, cutting planes go on from its best point. What is
 decided depends on counts alone, never on a clock, and so a fit that is repeated ends in the same bits.
 
+Squared losses have Newton's method in place of cutting planes. It begins where there are few columns, and at least as
+many rows.
+
 Both solvers are given: this file knows neither of them. The state is that of the one whose turn it is.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
-from softmargin.core.kinds import COORDINATES, PLANES
+from softmargin.core.kinds import COORDINATES, SMOOTH
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
+from softmargin.problems.base import JointCoordinates
 from softmargin.solvers.base import Solver
 
 # Cutting planes begin where there are at most so many columns, and where C mean|x|^2 is more than so many times their
-# number, by the number of entries. Measured on Adult and Web (half a million entries; C = 1 is just above and just
-# below 0.06) and on e-mails of raw counts (60,000 entries).
+# number, by the number of entries; the second number is for a free intercept, which takes coordinate descent longer.
+# Measured on Adult and Web (half a million entries) and on e-mails of raw counts (60,000 entries).
 FEW_COLUMNS = 1024
-ENTRIES_AND_LENGTHS = ((1 << 20, 0.0), (1 << 18, 0.06), (0, 30.0))
+ENTRIES_AND_LENGTHS = ((1 << 20, 0.0, 0.0), (1 << 18, 0.4, 0.06), (0, 30.0, 30.0))
+# Of a row, where Newton's method adds up squares of features: far from the largest number that there is.
+LARGEST_CURVATURE = 1e200
 # Data by columns are gathered by rows if they are smaller than that.
 MANY_ENTRIES = 1 << 18
 # Passes of coordinate descent before cutting planes take over: so many, and so many more for each column or row,
@@ -41,7 +49,10 @@ class Automatic:
 
     coordinates: Any
     planes: Any
-    needs: ClassVar[str] = PLANES
+
+    @property
+    def needs(self) -> str:
+        return self.planes.needs
 
     @property
     def stopping(self) -> str:
@@ -65,7 +76,9 @@ class Automatic:
         return self._turn_of(state).step(problem, state)
 
     def measure(self, problem: Any, state: Any) -> Measure:
-        return self._turn_of(state).measure(problem, state)
+        """Coordinate descent that gets on too slowly is followed by cutting planes, where these are of help."""
+        measure = self._turn_of(state).measure(problem, state)
+        return replace(measure, spent=measure.spent and not _has_few_planes(problem))
 
     def counts(self, state: Any) -> dict[str, int]:
         return self._turn_of(state).counts(state)
@@ -81,10 +94,12 @@ class Automatic:
         """Which of them solved it, and why."""
         if isinstance(state, self.coordinates.state_type):
             return "Coordinate descent, because there are many features or little data."
+        if self.needs == SMOOTH:
+            return "Newton's method, because the loss is squared and there are few features."
         if COORDINATES not in problem.serves:
             return "Cutting planes (OCAS), because they need products with X only, and not single rows in memory."
         if suits_planes(problem):
-            return "Cutting planes (OCAS), because there are few features and much data."
+            return "Cutting planes (OCAS), because there are few features, and much data or long rows for this C."
         return "Coordinate descent, and then cutting planes (OCAS), because the gap did not close soon enough."
 
     def _turn_of(self, state: Any) -> Solver:
@@ -92,17 +107,26 @@ class Automatic:
 
     def _is_lost(self, problem: Any, state: Any) -> bool:
         few = min(problem.n_outputs, problem.n_weights)
-        is_slow = few <= MANY_PLANES and self.coordinates.counts(state)["passes"] > FIRST_PASSES + PASSES_EACH * few
-        return is_slow or self.coordinates.is_stalled(state)
+        is_long = self.coordinates.counts(state)["passes"] > FIRST_PASSES + PASSES_EACH * few
+        is_slow = is_long or self.coordinates.measure(problem, state).spent
+        return (is_slow and _has_few_planes(problem)) or self.coordinates.is_stalled(state)
+
+
+def _has_few_planes(problem: Any) -> bool:
+    return min(problem.n_outputs, problem.n_weights) <= MANY_PLANES
 
 
 def suits_planes(problem: Any) -> bool:
     """Whether cutting planes are the better beginning; where single rows cannot be reached they are the only one."""
     if COORDINATES not in problem.serves:
         return True
+    if SMOOTH in problem.serves:  # these are no planes, but Newton's method
+        largest = float(problem.rows.sq_norms().max(initial=0.0)) / float(problem.coordinates.ridge.min(initial=1.0))
+        return problem.n_weights <= min(FEW_COLUMNS, problem.n_rows) and largest < LARGEST_CURVATURE
     flat = problem.rows.flat
     n_entries = flat.values.size
-    if problem.n_weights > FEW_COLUMNS or flat.fortran:
+    if problem.n_weights > FEW_COLUMNS or flat.fortran or isinstance(problem.coordinates, JointCoordinates):
         return flat.fortran and n_entries >= MANY_ENTRIES
-    least = next(length for entries, length in ENTRIES_AND_LENGTHS if n_entries >= entries)
+    lengths = next(lengths for entries, *lengths in ENTRIES_AND_LENGTHS if n_entries >= entries)
+    least = lengths[problem.intercept.is_free]
     return least == 0.0 or problem.C * float(problem.rows.sq_norms().mean()) > least * problem.n_weights

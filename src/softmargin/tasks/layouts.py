@@ -242,6 +242,16 @@ STATES = {
         "sweep.w": "F64 padded",
         "sweep.order": "I64 present",
         "sweep.tail": "F64 padded",
+        "sweep.wait": "I64 waiting",  # all rows, or none of joint classes
+        "sweep.due_turn": "I64 waiting",
+    },
+    "NewtonState": {
+        "w": "F64 weights",
+        "f": "F64 outputs",
+        "beta": "F64 rows",
+        "slope": "F64 weights",
+        "matrix": "F64 columns columns",  # empty before the first step, as are the curvatures
+        "curved": "F64 curved",
     },
     "DualState": {
         "beta": "F64 members",

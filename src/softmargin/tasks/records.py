@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from softmargin.core.kinds import BOX, COORDINATES, PLANES, SINGLE_ROWS
+from softmargin.core.kinds import BOX, COORDINATES, PLANES, SINGLE_ROWS, SMOOTH
 from softmargin.tasks.layouts import (
     KERNEL_CLASSIFIER,
     KERNEL_NOVELTY,
@@ -81,10 +81,10 @@ TASKS = (
         word="classify",
         has_kernel=False,
         target="classes",
-        needs=(PLANES, COORDINATES, SINGLE_ROWS),
+        needs=(PLANES, COORDINATES, SMOOTH, SINGLE_ROWS),
         options=("C", "class_weight", *_LINEAR, "multi_class", "random_state"),
         layout=LINEAR_CLASSIFIER,
-        states=("PlaneState", "JointState", "CoordinateState", "SubgradientState"),
+        states=("PlaneState", "JointState", "CoordinateState", "NewtonState", "SubgradientState"),
         parts=(Lazy(f"{_STORED}.linear:LINEAR"), Lazy(f"{_STORED}.linear:LINEAR_TRAINING")),
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
@@ -111,10 +111,10 @@ TASKS = (
         word="regress",
         has_kernel=False,
         target="numbers",
-        needs=(PLANES, COORDINATES),
+        needs=(PLANES, COORDINATES, SMOOTH),
         options=("C", "epsilon", *_LINEAR, "random_state"),
         layout=LINEAR_SCORE,
-        states=("PlaneState", "CoordinateState"),
+        states=("PlaneState", "CoordinateState", "NewtonState"),
         parts=(Lazy(f"{_STORED}.linear:LINEAR"), Lazy(f"{_STORED}.linear:LINEAR_TRAINING")),
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),

@@ -6,7 +6,7 @@ and one line here. Nothing is imported before a solver is used.
 
 from dataclasses import dataclass
 
-from softmargin.core.kinds import BOX, COORDINATES, PLANES, SINGLE_ROWS
+from softmargin.core.kinds import BOX, COORDINATES, PLANES, SINGLE_ROWS, SMOOTH
 from softmargin.tasks.lazy import Lazy
 
 
@@ -33,6 +33,9 @@ SOLVERS = (
         Lazy("softmargin.solvers.coordinate.coordinate:CoordinateDescent"),
         COORDINATES,
         "where features are many and rows are sparse, as in text",
+    ),
+    SolverEntry(
+        "newton", Lazy("softmargin.solvers.newton.newton:Newton"), SMOOTH, "for squared losses where features are few"
     ),
     SolverEntry("cpa", Lazy("softmargin.solvers.cutting_plane.cpa:CPA"), PLANES, "to compare with SVM-perf"),
     SolverEntry("pegasos", Lazy("softmargin.solvers.subgradient.pegasos:Pegasos"), SINGLE_ROWS, "for a quick look"),

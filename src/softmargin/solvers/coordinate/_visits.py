@@ -20,6 +20,11 @@ from softmargin.core.jit import compiled
 # steps would mean anything.
 MOST_EPOCHS = 256
 _AHEAD = 30.0  # epochs for which a step of b is looked ahead
+# A row that gains at least this share of what rows gained in the last turn on average is visited again in the next
+# turn. Any other waits twice as long as the last time, at most so many turns. In the first epochs none waits.
+_FAIR_SHARE, _LONGEST_WAIT, _FIRST_EPOCHS = 0.5, 64, 2
+_ROWS_OF_A_TURN = 16  # a turn with fewer rows takes longer than what waiting saves
+_NEVER = 2**31 - 1  # the turn in which a row is due that is set aside
 
 
 @compiled
@@ -40,7 +45,7 @@ def shuffle(order, count, seed):
 def sparse_product(values, indices, begin, end, w):
     total = 0.0
     for k in range(begin, end):
-        total += np.float64(values[k]) * w[indices[k]]
+        total += np.float64(values[k]) * w[np.uint64(indices[k])]  # no test for negative indices: a sixth less time
     return total
 
 
@@ -72,20 +77,22 @@ def loss_of(terms, i, u):
 
 
 @compiled
-def visit(flat, rows, terms, shape, b, beta, w, sums, threshold, dropped):
-    """One step on each of the `rows`; changes beta, w and sums.
+def visit(flat, rows, terms, shape, v, sums, turn, longest_wait):
+    """One step on each of the `rows`; changes v and sums.
 
-    Rows whose variable stays at an end of its range by more than `threshold` are marked in `dropped`. Returns the
-    largest violation of the optimality conditions that was met, and the sum of what each row adds to the duality gap,
+    Rows whose variable stays at an end of its range by more than the threshold are never due again. `sums` gets the
+    largest violation of the optimality conditions that was met, what the steps gained, and what rows add to the gap,
 
         loss_i(u_i) - t_i beta_i + epsilon |beta_i| + 1/2 ridge_i beta_i^2 + u_i beta_i  >=  0,
 
-    as it was met. It is zero for rows that are where they should be, and so rows that are not visited hardly count.
+    as it was met, times the turns for which the row has waited. It is zero for rows that are where they should be, and
+    so rows that are set aside hardly count.
     """
+    beta, w = v.beta, v.w
     values, indices, indptr, n_rows, n_cols = flat.values, flat.indices, flat.indptr, flat.n_rows, flat.n_cols
     is_sparse, is_centred, has_ridge = indptr.size > 0, terms.shift.size > 0, terms.ridge.size > 0
     epsilon, bias = terms.epsilon, shape.bias
-    excess, along_mean, worst, gap = sums[0], sums[1], 0.0, 0.0
+    excess, along_mean, b, threshold, worst, gap, fair, gained = sums
     for k in range(rows.size):
         i = rows[k]
         begin, end = i * n_cols, (i + 1) * n_cols
@@ -101,10 +108,13 @@ def visit(flat, rows, terms, shape, b, beta, w, sums, threshold, dropped):
             u -= excess * terms.shift[i]
         old, q = beta[i], terms.curvature[i]
         g = u - terms.target[i]
-        gap += loss_of(terms, i, u) + g * old + epsilon * abs(old)
+        share = loss_of(terms, i, u) + g * old + epsilon * abs(old)
         if has_ridge:
-            gap += 0.5 * terms.ridge[i] * old * old
+            share += 0.5 * terms.ridge[i] * old * old
             g += terms.ridge[i] * old
+        gap += share * v.wait[i]
+        v.wait[i] = min(2 * v.wait[i], longest_wait)
+        v.due[i] = turn + v.wait[i]
         rising = g + epsilon if old >= 0.0 else g - epsilon  # the derivative if beta_i rises, and if it falls
         falling = g + epsilon if old > 0.0 else g - epsilon
         if rising < 0.0 and old < terms.hi[i]:
@@ -113,7 +123,8 @@ def visit(flat, rows, terms, shape, b, beta, w, sums, threshold, dropped):
             worst = max(worst, falling)
         else:
             room = min(rising if old < terms.hi[i] else np.inf, -falling if old > terms.lo[i] else np.inf)
-            dropped[k] = room > threshold
+            if room > threshold:
+                v.due[i] = _NEVER
             continue
         if q > 0.0:
             z = old - g / q
@@ -125,10 +136,14 @@ def visit(flat, rows, terms, shape, b, beta, w, sums, threshold, dropped):
         step = new - old
         if step == 0.0:
             continue
+        gain = -step * (rising if step > 0.0 else falling)  # up to a factor between one half and one
+        gained += gain
+        if gain >= fair:
+            v.wait[i], v.due[i] = 1, turn + 1
         beta[i] = new
         if is_sparse:
             for t in range(begin, end):
-                w[indices[t]] += step * np.float64(values[t])
+                w[np.uint64(indices[t])] += step * np.float64(values[t])
         elif flat.fortran:
             for t in range(n_cols):
                 w[t] += step * np.float64(values[i + t * n_rows])
@@ -139,109 +154,107 @@ def visit(flat, rows, terms, shape, b, beta, w, sums, threshold, dropped):
         excess += step
         if is_centred:
             along_mean += step * terms.shift[i]
-    sums[0], sums[1] = excess, along_mean
-    return worst, gap
+    sums[0], sums[1], sums[4], sums[5], sums[7] = excess, along_mean, worst, gap, gained
+
+
+@compiled
+def enter(rows, due, turn, first, following):
+    """Enter rows into a calendar: first[t % size] is a row that is due in turn t, and others follow it up to -1."""
+    for k in range(rows.size - 1, -1, -1):
+        i = rows[k]
+        if due[i] < _NEVER:
+            slot = max(due[i], turn) % first.size
+            first[slot], following[i] = i, first[slot]
+
+
+@compiled
+def take(turn, first, following, rows):
+    """Take the rows that are due in this turn out of the calendar; how many these are."""
+    count, slot = 0, turn % first.size
+    i = first[slot]
+    while i >= 0:
+        rows[count] = i
+        count += 1
+        i = following[i]
+    first[slot] = -1
+    return count
 
 
 @compiled
 def sweep(flat, terms, shape, v, sums, counts, most, goal):
     """Epochs over the active rows, until `most` rows are visited, in the middle of an epoch if it is a long one.
 
-    Each epoch has a new order, sets rows aside that stay where they are, moves b, and adds its w to the tail. It is the
-    last one if the gap that it met is at most `goal` and the last look is long enough ago, if no row is active any
-    more, or if the next look is due. sums = [excess, w.mean(x), b, threshold, largest violation, gap] and counts =
-    [active rows, place in the epoch, epochs, visits, length of the tail, epoch in which the tail begins anew, visits at
-    which the next look may be, visits at which it is due] are changed.
+    An epoch is as many visits as there are active rows, in turns: each takes the rows that are due in a new order, sets
+    those aside that stay where they are, and moves b. An epoch adds its w to the tail. It is the last one if the gap
+    that it met is at most `goal` and the last look is long enough ago, if no row is active any more, or if the next
+    look is due. Changed are sums = [excess, w.mean(x), b, threshold, largest violation, gap, fair gain of a visit, what
+    this turn gained] and counts = [active rows, visits in this epoch, epochs, visits, epochs in the tail, visits at
+    which the next look may be, visits at which it is due, visits in this turn, number of the turn, turns in this
+    epoch].
     """
-    made, last_epoch = 0, counts[2] + MOST_EPOCHS
-    while made < most and counts[2] < last_epoch:
+    active = v.order[: counts[0]]
+    for i in active:
+        if v.due[i] == _NEVER:
+            v.due[i] = counts[8]
+    first, following = np.full(2 * _LONGEST_WAIT, -1), np.empty(v.due.size, dtype=np.int64)
+    enter(active, v.due, counts[8], first, following)
+    rows = np.empty(active.size, dtype=np.int64)
+    made, last_epoch, goes_on = 0, counts[2] + MOST_EPOCHS, True
+    while goes_on and made < most and counts[2] < last_epoch:
         if counts[1] == 0:
-            begin_epoch(v, sums, counts)
-        part = slice(counts[1], min(counts[0], counts[1] + most - made))
-        rows, dropped = v.order[part], v.dropped[part]
-        worst, gap = visit(flat, rows, terms, shape, sums[2], v.beta, v.w, sums, sums[3], dropped)
-        sums[4], sums[5] = max(sums[4], worst), sums[5] + gap
-        made += rows.size
-        counts[1] += rows.size
-        if counts[1] < counts[0]:
-            return
-        end_epoch(shape, v, sums, counts)
-        if is_last(sums, counts, goal):
-            return
-
-
-@compiled
-def begin_epoch(v, sums, counts):
-    """A new order of the active rows."""
-    shuffle(v.order, counts[0], v.seed)
-    sums[4], sums[5] = 0.0, 0.0
-
-
-@compiled(sums=True)
-def merge(terms, shape, rows, before, v, w, sums, moved):
-    """What two threads have made of the variables of `rows`, which were `before`, of w and of the sums, is made one.
-
-    The dual value along both changes together is a parabola, or above one where the variables have a kink or a ridge.
-    The step goes to its top, or to the whole changes if that is farther: then no variable leaves its range. Returns
-    the share of the changes that was made.
-    """
-    excess, along_mean = moved[0, 0] + moved[1, 0] - 2.0 * sums[0], moved[0, 1] + moved[1, 1] - 2.0 * sums[1]
-    bend = excess * (excess * shape.spread - 2.0 * along_mean)
-    rise = sums[0] * along_mean + excess * (sums[1] - sums[0] * shape.spread - sums[2])
-    for k in range(v.w.size):
-        change = w[0, k] + w[1, k] - 2.0 * v.w[k]
-        bend += change * change
-        rise -= change * v.w[k]
-    for k in range(rows.size):
-        i, old = rows[k], before[k]
-        new = v.beta[i]
-        rise += terms.target[i] * (new - old) - terms.epsilon * (abs(new) - abs(old))
-        if terms.ridge.size:
-            rise -= 0.5 * terms.ridge[i] * (new * new - old * old)
-    step = 1.0 if rise >= bend or bend <= 0.0 else max(0.0, rise / bend)
-    for k in range(v.w.size):
-        v.w[k] += step * (w[0, k] + w[1, k] - 2.0 * v.w[k])
-        w[0, k] = w[1, k] = v.w[k]
-    sums[0] += step * excess
-    sums[1] += step * along_mean
-    moved[0, 0] = moved[1, 0] = sums[0]
-    moved[0, 1] = moved[1, 1] = sums[1]
-    if step < 1.0:
-        for k in range(rows.size):
-            i = rows[k]
-            v.beta[i] = min(max(before[k] + step * (v.beta[i] - before[k]), terms.lo[i]), terms.hi[i])
-    return step
+            sums[4], sums[5], counts[9] = 0.0, 0.0, 0
+        n_due = take(counts[8], first, following, rows)
+        if n_due == 0:  # before the first turn of an epoch, too, in which every row may have to wait
+            counts[8] += 1
+            continue
+        shuffle(rows, n_due, v.seed)
+        now = rows[: min(n_due, most - made)]
+        longest = min(_LONGEST_WAIT, max(1, counts[0] // _ROWS_OF_A_TURN)) if counts[2] >= _FIRST_EPOCHS else 1
+        visit(flat, now, terms, shape, v, sums, counts[8], longest)
+        for i in now:
+            if v.due[i] == _NEVER:
+                counts[0] -= 1
+        enter(now, v.due, counts[8], first, following)
+        made += now.size
+        counts[1] += now.size
+        counts[7] += now.size
+        if now.size < n_due:
+            break
+        counts[8] += 1
+        sums[6], sums[7] = _FAIR_SHARE * sums[7] / counts[7], 0.0
+        sums[2] += shape.penalty * sums[0]
+        counts[7] = 0
+        counts[9] += 1
+        if counts[1] >= counts[0]:
+            sums[5] /= max(1, counts[9])
+            counts[3] += counts[1]
+            counts[1] = 0
+            end_epoch(shape, v, sums, counts)
+            goes_on = not is_last(sums, counts, goal)
+    count = 0
+    for k in range(active.size):
+        i = active[k]
+        if v.due[i] < _NEVER:
+            active[k], active[count] = active[count], i
+            count += 1
 
 
 @compiled
 def is_last(sums, counts, goal):
     """Whether no other epoch follows now."""
-    return (sums[5] <= goal and counts[3] >= counts[6]) or counts[0] == 0 or counts[3] >= counts[7]
+    return (sums[5] <= goal and counts[3] >= counts[5]) or counts[0] == 0 or counts[3] >= counts[6]
 
 
 @compiled
 def end_epoch(shape, v, sums, counts):
-    """What follows the last row of an epoch: see `sweep`."""
-    counts[1] = 0
+    """What follows the last visit of an epoch: see `sweep`."""
     counts[2] += 1
-    counts[3] += counts[0]
     # While the excess still moves b, rows that b may reach in the next epochs are not set aside.
     sums[3] = max(sums[4], _AHEAD * shape.penalty * abs(sums[0]))
-    k = 0
-    while k < counts[0]:  # rows to be set aside change places with the last ones
-        if v.dropped[k]:
-            counts[0] -= 1
-            last = counts[0]
-            v.order[k], v.order[last] = v.order[last], v.order[k]
-            v.dropped[k], v.dropped[last] = v.dropped[last], False
-        else:
-            k += 1
-    sums[2] += shape.penalty * sums[0]
-    if counts[2] >= counts[5]:
-        v.tail[:] = 0.0
-        counts[4], counts[5] = 0, np.int64(shape.tail_growth * counts[2]) + 1
-    v.tail[:] += v.w
     counts[4] += 1
+    share = (shape.tail_power + 1.0) / (shape.tail_power + counts[4])
+    for k in range(v.w.size):
+        v.tail[k] += (v.w[k] - v.tail[k]) * share
 
 
 @compiled

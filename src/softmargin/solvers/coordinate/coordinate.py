@@ -13,7 +13,8 @@
 Two things are added to the method of the paper:
 
 - The primal value of w lags behind the dual value of beta, by a factor of 10 to 40 on text. The mean of w over the last
-  third of the epochs is a much better point, and the best point on the line through both is better still.
+  epochs is a much better point, the best point on the line through both is better still, and a multiple of it the best:
+  rows at the margin miss it by a little, at C times the price, and a longer w costs less.
 - A free intercept is the multiplier of sum(beta) = total. It costs next to nothing as an augmented Lagrangian: the
   score of a row is w.x_i + b + s2 excess, with excess = sum(beta) - total carried along, and b += s2 excess after every
   epoch. Rows far from the origin would make that slow, so that the rows are centred, without being touched: w is
@@ -38,7 +39,7 @@ has as many variables a row as there are classes; `classes` has what differs.
 import math
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,14 +48,15 @@ from softmargin.core.kinds import COORDINATES
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import AT_BOUND, NEGLIGIBLE, Measure
 from softmargin.problems.base import CoordinateProblem, JointCoordinates
-from softmargin.solvers.coordinate.classes import KnownClasses, is_state_of_classes, n_padded
+from softmargin.solvers.coordinate.classes import KnownClasses, OpenClasses, is_state_of_classes, n_padded
 from softmargin.solvers.coordinate.variables import Known, Shape, Vectors, known_of
 
 # Compiled code is interrupted between slices of about this many values. A step is as long, or an epoch if that is
 # longer.
 SLICE_VALUES = 1 << 20
-# The mean of w begins anew when this many times as many epochs were made as at its last beginning.
-TAIL_GROWTH = 1.5
+# In the mean of w over the epochs that after epoch t has a weight that grows like t to this power: half of all weight
+# lies on the last twelfth of the epochs.
+TAIL_POWER = 8.0
 # The value of the point is computed whenever the visits have grown by the second factor, or by the first if the gap
 # seems to be small enough.
 SOON, LATE = 1.1, 2.0
@@ -67,6 +69,11 @@ LOOK_VALUES = 1 << 15
 LEAST_CORRECTION, MOST_CORRECTION = 0.02, 50.0
 # The solve has stalled if neither value changed by more than LEAST_PROGRESS of its size in so many looks in a row.
 STALL_LOOKS, LEAST_PROGRESS = 20, 1e-15
+# Nor has it stalled as long as an epoch moves b by more than this: nothing else may change before b gets somewhere.
+LEAST_TURN = 1e-9
+# No more passes are made if the gap falls by less than this share while their number doubles: it would not come down in
+# any reasonable time. This is asked once there were so many passes, and as many values were visited.
+LEAST_FALL, PATIENT_PASSES, PATIENT_VALUES = 0.1, 1000, 1 << 25
 _STATE_SLACK = 1e-3  # of w in a state, beside what it is made of: rounding alone stays far below
 _FIRST_SEED = 0x9E3779B97F4A7C15  # any odd number will do; the generator must not begin at zero
 
@@ -77,8 +84,11 @@ class Sweep:
 
     w is X'beta, with the weight of the constant feature last, or 0. The first `n_active` rows of `order` are visited.
     `excess` is sum(beta) less what it should be, `along_mean` is w.mean(x). Rows are set aside if they stay where they
-    are by more than `threshold`; none are as long as that is negative. `tail` is the sum of the points after the last
-    `n_tail` epochs. `correction` is what the last estimate of the gap was wrong by.
+    are by more than `threshold`; none are as long as that is negative. `tail` is the mean of w after each of `n_tail`
+    epochs, the later the heavier. `correction` is what the last estimate of the gap was wrong by.
+
+    Rows are visited in turns, of which `turn` is the next one: row i is due in turn due_turn[i], and waited for wait[i]
+    turns. `fair` is what a visit has to gain so that the row is due again at once. Joint classes have no such turns.
     """
 
     w: np.ndarray
@@ -87,9 +97,12 @@ class Sweep:
     excess: float
     along_mean: float
     tail: np.ndarray
-    tail_end: int
     next_look: int
     due: int
+    wait: np.ndarray
+    due_turn: np.ndarray
+    turn: int = 0
+    fair: float = 0.0
     n_tail: int = 0
     threshold: float = -1.0
     correction: float = 1.0
@@ -101,7 +114,8 @@ class CoordinateState:
 
     `best` with its outputs `best_f` is the point with the lowest primal value so far, `bound` the dual vector with the
     highest dual value. Both are as of the last look at all rows; `is_measured` says that this was the last step.
-    `known` follows from the problem, and so it is never saved.
+    The gap was `marked_gap` after `marked_visits`, both 0 at first, and `is_slow` says that it hardly fell since then.
+    `known` follows from the problem, and `classes` from the next look, and so neither is ever saved.
     """
 
     beta: np.ndarray
@@ -120,10 +134,14 @@ class CoordinateState:
     visits: int = 0
     passes: int = 0
     idle: int = 0
+    marked_visits: int = 0
+    marked_gap: float = 0.0
+    is_slow: bool = False
     known: Known | KnownClasses | None = field(default=None, repr=False, compare=False)
+    classes: OpenClasses | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"known": None}
+        return self.__dict__ | {"known": None, "classes": None}
 
     def is_one_of(self, problem: CoordinateProblem) -> bool:
         """Whether it can be a state of this problem: one from a file may say anything, and compiled code believes it.
@@ -134,6 +152,8 @@ class CoordinateState:
         if isinstance(given, JointCoordinates):
             return is_state_of_classes(problem, given, self, _STATE_SLACK)
         present = np.flatnonzero(given.hi > given.lo)
+        if not sweep.wait.size == sweep.due_turn.size == given.target.size or (sweep.wait < 1).any() or sweep.turn < 0:
+            return False
         if not 0 <= sweep.n_active <= sweep.order.size or not np.array_equal(np.sort(sweep.order), present):
             return False
         share = self.C / problem.C
@@ -178,7 +198,7 @@ class CoordinateDescent:
         if isinstance(start, CoordinateState):
             if start.C != problem.C:
                 return _restarted(problem, start, self.tol)
-            return replace(start, known=known, idle=0)
+            return replace(start, known=known, idle=0, marked_gap=0.0, is_slow=False)
         f = np.zeros(problem.n_outputs)
         state = CoordinateState(
             beta=np.zeros(problem.n_variables),
@@ -211,7 +231,9 @@ class CoordinateDescent:
 
     def measure(self, problem: CoordinateProblem, state: CoordinateState) -> Measure:
         violation = (state.primal - state.dual) / problem.scale if problem.scale > 0 else 0.0
-        return Measure(state.primal, state.dual, problem.scale, violation, settled=state.is_measured)
+        return Measure(
+            state.primal, state.dual, problem.scale, violation, spent=state.is_slow, settled=state.is_measured
+        )
 
     def counts(self, state: CoordinateState) -> dict[str, int]:
         n_rows = state.beta.size if state.known is None else state.known.n_rows
@@ -223,7 +245,18 @@ class CoordinateDescent:
         }
 
     def solution(self, problem: CoordinateProblem, state: CoordinateState) -> Solution:
-        return problem.solution_of(state.best, state.best_f, state.bound)
+        """The best point. If that is w = 0, which says the same of every row, it is as much of the last point as `tol`
+        allows: the values between both are at most those on a straight line."""
+        best, f = state.best, state.best_f
+        size = problem.scale if self.stopping == "epsilon" else max(abs(state.primal), NEGLIGIBLE * problem.scale)
+        room = self.tol * size - (state.primal - state.dual)
+        if not best.any() and room > 0.0 and state.known is not None and state.sweep.w.any():
+            w = state.known.weights(problem, state.sweep.w)
+            outputs = problem.outputs(w)
+            rise = 0.5 * float(w @ w) + problem.C * problem.risk(outputs) - state.primal
+            share = min(1.0, 0.5 * room / rise) if rise > 0.0 else 1.0
+            best, f = share * w, share * outputs
+        return problem.solution_of(best, f, state.bound)
 
     def is_stalled(self, state: CoordinateState) -> bool:
         return state.idle >= STALL_LOOKS or not np.isfinite(state.beta).all()
@@ -245,9 +278,7 @@ def _known(problem: CoordinateProblem) -> Known | KnownClasses:
     return KnownClasses.of(problem, given) if isinstance(given, JointCoordinates) else known_of(problem, given)
 
 
-def _first_sweep(
-    problem: CoordinateProblem, known: Known | KnownClasses, beta: np.ndarray, epochs: int = 0, visits: int = 0
-) -> Sweep:
+def _first_sweep(problem: CoordinateProblem, known: Known | KnownClasses, beta: np.ndarray) -> Sweep:
     """All rows are active, and the mean of the points begins."""
     w, excess, along_mean = known.first_weights(problem, beta)
     return Sweep(
@@ -257,14 +288,18 @@ def _first_sweep(
         excess=excess,
         along_mean=along_mean,
         tail=np.zeros(w.size),
-        tail_end=epochs + 4,
-        next_look=visits + known.present.size,
-        due=visits + max(known.present.size, int(LOOK_VALUES / known.row_values)),
+        next_look=known.present.size,
+        due=max(known.present.size, int(LOOK_VALUES / known.row_values)),
+        wait=np.ones(known.n_waiting, dtype=np.int64),
+        due_turn=np.zeros(known.n_waiting, dtype=np.int64),
     )
 
 
 def _restarted(problem: CoordinateProblem, start: CoordinateState, tol: float) -> CoordinateState:
-    """A state at another C: its variables in the same shares of their ranges, and its best point."""
+    """A state at another C: its variables in the same shares of their ranges, and its best point.
+
+    Passes are counted anew, because looks become rarer as they grow, and "auto" gives up after a number of them.
+    """
     known = _known(problem)
     beta = known.clipped(start.beta * (problem.C / start.C))
     state = replace(
@@ -274,9 +309,16 @@ def _restarted(problem: CoordinateProblem, start: CoordinateState, tol: float) -
         primal=0.5 * float(start.best @ start.best) + problem.C * problem.risk(start.best_f),
         dual=known.first_dual,
         C=problem.C,
-        sweep=_first_sweep(problem, known, beta, start.epochs, start.visits),
+        sweep=_first_sweep(problem, known, beta),
+        epochs=0,
+        visits=0,
+        passes=0,
+        marked_visits=0,
+        marked_gap=0.0,
+        is_slow=False,
         idle=0,
         known=known,
+        classes=known.copied(None),
     )
     return _measured(problem, state, 0.0, tol)
 
@@ -292,22 +334,25 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
         sweep.order.copy(),
         np.zeros(sweep.order.size, dtype=np.bool_),
         np.array([state.seed], dtype=np.uint64),
+        sweep.wait.copy(),
+        sweep.due_turn.copy(),
     )
     threshold = sweep.threshold if sweep.threshold >= 0.0 else math.inf
-    sums = np.array([sweep.excess, sweep.along_mean, state.b, threshold, 0.0, math.inf])
+    sums = np.array([sweep.excess, sweep.along_mean, state.b, threshold, 0.0, math.inf, sweep.fair, 0.0])
     counts = np.array(
-        [sweep.n_active, 0, state.epochs, state.visits, sweep.n_tail, sweep.tail_end, sweep.next_look, sweep.due],
+        [sweep.n_active, 0, state.epochs, state.visits, sweep.n_tail, sweep.next_look, sweep.due, 0, sweep.turn, 0],
         dtype=np.int64,
     )
-    shape = Shape(problem.intercept.feature, known.penalty, known.spread, TAIL_GROWTH)
+    shape = Shape(problem.intercept.feature, known.penalty, known.spread, TAIL_POWER)
     most = max(1, int(SLICE_VALUES / known.row_values))
+    classes = known.copied(state.classes)
     is_in_epoch = sweep.n_active > 0
     while is_in_epoch:
         problem.workers.check()
-        known.sweep(problem, shape, vectors, sums, counts, most, goal)
+        known.sweep(problem, shape, vectors, sums, counts, most, goal, classes)
         is_in_epoch = counts[1] > 0
-    n_active, _, epochs, visits, n_tail, tail_end, _, _ = counts.tolist()
-    excess, along_mean, b, threshold, _, gap = sums.tolist()
+    n_active, _, epochs, visits, n_tail, _, _, _, turn, _ = counts.tolist()
+    excess, along_mean, b, threshold, _, gap, fair, _ = sums.tolist()
     after = replace(
         state,
         beta=vectors.beta,
@@ -322,12 +367,16 @@ def _epochs(problem: CoordinateProblem, state: CoordinateState, goal: float) -> 
             along_mean=along_mean,
             tail=vectors.tail,
             n_tail=n_tail,
-            tail_end=tail_end,
+            wait=vectors.wait,
+            due_turn=vectors.due,
+            turn=turn,
+            fair=fair,
             threshold=threshold if threshold < math.inf else -1.0,
         ),
         is_measured=False,
         epochs=epochs,
         visits=visits,
+        classes=classes,
     )
     return after, gap
 
@@ -343,23 +392,18 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
     if value > dual:
         bound, dual = beta, value
 
-    points = [(w, f)]
-    if sweep.n_tail > 1:
-        line = known.weights(problem, sweep.tail) / sweep.n_tail - w
-        df = problem.outputs(line)
-        points.append((w + line, f + df))
-    best, best_f, primal = state.best, state.best_f, state.primal
-    for point, outputs in points:
-        value = 0.5 * float(point @ point) + problem.C * problem.risk(outputs)
-        if value < primal:
-            best, best_f, primal = point, outputs, value
+    points = [_Point(w, f)]
+    best, primal = points[0].or_better(problem, _Point(state.best, state.best_f), state.primal)
     goal = tol * max(abs(primal), NEGLIGIBLE * problem.scale)
-    if len(points) > 1 and goal < primal - dual <= WORTH_A_SEARCH * goal:
-        k = problem.minimise_along(f, df, float(line @ line), float(w @ line)).k
-        point, outputs = w + k * line, f + k * df
-        value = 0.5 * float(point @ point) + problem.C * problem.risk(outputs)
-        if value < primal:
-            best, best_f, primal = point, outputs, value
+    if sweep.n_tail > 1 and primal - dual > goal:
+        mean = known.weights(problem, sweep.tail)
+        points.append(_Point(mean, problem.outputs(mean)))
+        best, primal = points[1].or_better(problem, best, primal)
+    if goal < primal - dual <= WORTH_A_SEARCH * goal:
+        point = points[0].towards(problem, points[-1])
+        # A longer w costs less than what rows at the margin miss it by, times C.
+        point = _Point(np.zeros(w.size), np.zeros(f.size)).towards(problem, point)
+        best, primal = point.or_better(problem, best, primal)
 
     # A row that was set aside and wants to move shows how far off the others may be: those nearer than that stay.
     rooms = known.rooms(state, f)[known.present]
@@ -370,11 +414,14 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
         active, aside = known.present, aside[:0]
     least = LOOK_VALUES / known.row_values
     small = LEAST_PROGRESS * max(abs(primal), abs(dual))
-    has_moved = primal < state.primal - small or dual > state.dual + small
+    is_turning = known.penalty * abs(sweep.excess) > LEAST_TURN * (1.0 + abs(state.b))
+    has_moved = primal < state.primal - small or dual > state.dual + small or is_turning
+    patient = max(PATIENT_PASSES * known.n_rows, PATIENT_VALUES / known.row_values)
+    is_marked = state.visits >= max(2 * state.marked_visits, patient)
     return replace(
         state,
-        best=best,
-        best_f=best_f,
+        best=best.w,
+        best_f=best.f,
         bound=bound,
         primal=primal,
         dual=dual,
@@ -384,13 +431,34 @@ def _measured(problem: CoordinateProblem, state: CoordinateState, estimate: floa
             n_active=active.size,
             threshold=threshold,
             correction=_correction(primal - dual, estimate),
-            next_look=state.visits + int(max((SOON - 1.0) * state.visits, 0.125 * least)) + 1,
+            next_look=state.visits + int(max((SOON - 1.0) * state.visits, 0.03 * least)) + 1,
             due=state.visits + int(max((LATE - 1.0) * state.visits, least)) + 1,
         ),
         is_measured=True,
         passes=state.passes + len(points) + passes,
         idle=0 if has_moved else state.idle + 1,
+        marked_visits=state.visits if is_marked else state.marked_visits,
+        marked_gap=primal - dual if is_marked else state.marked_gap,
+        is_slow=is_marked and primal - dual > (1.0 - LEAST_FALL) * state.marked_gap > 0.0,
     )
+
+
+class _Point(NamedTuple):
+    """Weights and their outputs."""
+
+    w: np.ndarray
+    f: np.ndarray
+
+    def or_better(self, problem: CoordinateProblem, other: "_Point", primal: float) -> tuple["_Point", float]:
+        """This point and its primal value, or the other one if that is as good."""
+        value = 0.5 * float(self.w @ self.w) + problem.C * problem.risk(self.f)
+        return (self, value) if value < primal else (other, primal)
+
+    def towards(self, problem: CoordinateProblem, other: "_Point") -> "_Point":
+        """The best point on the half line from here through the other one, which costs no pass over the data."""
+        line, df = other.w - self.w, other.f - self.f
+        k = problem.minimise_along(self.f, df, float(line @ line), float(self.w @ line)).k
+        return _Point(self.w + k * line, self.f + k * df)
 
 
 def _correction(gap: float, estimate: float) -> float:

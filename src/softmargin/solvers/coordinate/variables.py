@@ -1,16 +1,8 @@
-"""Coordinate descent with one variable a row: what follows from the problem, and who visits the rows.
-
-Long epochs are shared by two threads. Each has a copy of w and visits its half of the next rows; then w, the variables
-and their sums go as far along both changes together as the dual value says. Rows are drawn for the halves anew in every
-epoch, so that both see the same kind of rows. The number of epochs hardly changes with two halves and several merges an
-epoch. With four parts it nearly doubles, which is why more threads than two are of no use here.
-
-One thread always gives the same bits, and so do two or more, but not the same as one.
-"""
+"""Coordinate descent with one variable a row: what follows from the problem."""
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,11 +15,6 @@ if TYPE_CHECKING:
 PENALTY_SHARE = 0.1
 # The same for squared losses where C is small, as a share of 1 / sum_i (1 / ridge_i).
 RIDGE_SHARE = 5.0
-# How often the halves of an epoch are merged. More cost more time, fewer cost epochs.
-MERGES = 32
-# Between two merges are at least so many entries, and so many more for each weight: waking a thread takes as long as
-# visiting the former, merging a weight as long as visiting half of the latter.
-LEAST_ENTRIES, ENTRIES_EACH = 1 << 17, 4
 
 
 class Terms(NamedTuple):
@@ -43,12 +30,12 @@ class Terms(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What all rows have in common: the constant feature, s2, |mean(x)|^2 + s2, and how the tail grows."""
+    """What all rows have in common: the constant feature, s2, |mean(x)|^2 + s2, and the weights of the tail."""
 
     bias: float
     penalty: float
     spread: float
-    tail_growth: float
+    tail_power: float
 
 
 class Vectors(NamedTuple):
@@ -60,6 +47,8 @@ class Vectors(NamedTuple):
     order: np.ndarray
     dropped: np.ndarray
     seed: np.ndarray
+    wait: np.ndarray
+    due: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -76,6 +65,11 @@ class Known:
     @property
     def n_rows(self) -> int:
         return self.terms.target.size
+
+    @property
+    def n_waiting(self) -> int:
+        """Rows that wait for their turn: all of them."""
+        return self.n_rows
 
     @property
     def first_dual(self) -> float:
@@ -99,6 +93,9 @@ class Known:
             along_mean = float(self.terms.shift @ beta) if self.terms.shift.size else 0.0
         return w, float(beta.sum()) - self.total, along_mean
 
+    def copied(self, classes: Any) -> None:
+        """Only rows of several classes have some that are open."""
+
     def sweep(
         self,
         problem: CoordinateProblem,
@@ -108,44 +105,12 @@ class Known:
         counts: np.ndarray,
         most: int,
         goal: float,
+        classes: Any,
     ) -> None:
-        """Epochs over the active rows, or a part of one: see `_visits.sweep`."""
+        """Epochs over the active rows; see `_visits.sweep`."""
         from softmargin.solvers.coordinate import _visits
 
-        if counts[1] == 0 and problem.workers.n_threads > 1 and self._is_long(int(counts[0]), v.w.size):
-            self._epoch_in_halves(problem, shape, v, sums, counts)
-        else:
-            _visits.sweep(problem.rows.flat, self.terms, shape, v, sums, counts, most, goal)
-
-    def _is_long(self, n_active: int, n_weights: int) -> bool:
-        """Whether an epoch is long enough for two threads."""
-        return n_active * self.row_values >= MERGES * (LEAST_ENTRIES + ENTRIES_EACH * n_weights)
-
-    def _epoch_in_halves(
-        self, problem: CoordinateProblem, shape: Shape, v: Vectors, sums: np.ndarray, counts: np.ndarray
-    ) -> None:
-        """One epoch, in which two threads have half of the rows each."""
-        from softmargin.solvers.coordinate import _visits
-
-        _visits.begin_epoch(v, sums, counts)
-        flat, terms = problem.rows.flat, self.terms
-        w, moved = np.tile(v.w, (2, 1)), np.tile(sums[:2], (2, 1))
-        ends = [int(counts[0]) * k // (2 * MERGES) for k in range(2 * MERGES + 1)]
-        for first in range(0, 2 * MERGES, 2):
-            halves = [slice(ends[k], ends[k + 1]) for k in (first, first + 1)]
-            rows = v.order[ends[first] : ends[first + 2]]
-            before = v.beta[rows]
-            met = problem.workers.map(
-                _visits.visit,
-                [
-                    (flat, v.order[half], terms, shape, sums[2], v.beta, w[k], moved[k], sums[3], v.dropped[half])
-                    for k, half in enumerate(halves)
-                ],
-            )
-            _visits.merge(terms, shape, rows, before, v, w, sums, moved)
-            sums[4] = max(sums[4], *(worst for worst, _ in met))
-            sums[5] += sum(gap for _, gap in met)
-        _visits.end_epoch(shape, v, sums, counts)
+        _visits.sweep(problem.rows.flat, self.terms, shape, v, sums, counts, most, goal)
 
     def judged(
         self, problem: CoordinateProblem, beta: np.ndarray, w: np.ndarray, excess: float
