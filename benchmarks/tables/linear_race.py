@@ -30,7 +30,7 @@ SQUARED_CS = PICTURED_CS = (1.0, 100.0)
 RIVAL_TOLS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 3e-3, 1e-3, 1e-4, 1e-5)
 # Our own fits end after so many seconds. LIBLINEAR hears no interrupt, so its iterations are limited such that it reads
 # at most so many entries; both are far beyond any winner's time.
-OUR_SECONDS, RIVAL_ENTRIES = 120.0, 2e9
+OUR_SECONDS, RIVAL_ENTRIES = 120.0, 2e10
 LONG, SHORT = 4.0, 0.05  # seconds: a fit that takes longer is made once, one that takes less so many times more often
 MORE_OFTEN = 3
 DENSE = ("bio",)
@@ -132,7 +132,8 @@ def _add(table: record.Table, problem: Problem, C: float, tol: float, loss: str)
         is_rival_as_good=rivals["rival"][1],
         all_s={name: [fit.seconds for fit in fits] for name, fits in found.items()},
         sgd=_sgd(problem, C, ours) if C == 1.0 and tol == max(TOLS) and loss == "hinge" else None,
-        met=best < SLOW or seconds["two"] <= NOT_SLOWER * best,
+        # Nobody has won against a rival that was cut short before it was as good.
+        met=best < SLOW or seconds["two"] <= NOT_SLOWER * best or not any(is_good for _, is_good in rivals.values()),
     )
 
 
@@ -145,7 +146,7 @@ def _rivals(
     problem: Problem, C: float, tol: float, loss: str, goal: float
 ) -> dict[str, tuple[Callable[[], Fit], bool]]:
     """Each rival at its loosest tolerance at which it is as good as we are, and whether there is one."""
-    most = max(50, int(RIVAL_ENTRIES / _entries(problem) / len(problem.signs)))
+    most = max(50, int(RIVAL_ENTRIES / _entries(problem)))
     ways = [lambda tol: liblinear(problem, C, tol, most, loss)]
     if loss == "squared_hinge":
         ways.append(lambda tol: liblinear(problem, C, tol, most, loss, dual=False))
@@ -262,8 +263,9 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "process.",
         "rivals: without intercept, the loosest tol of "
         f"{', '.join(f'{tol:g}' for tol in RIVAL_TOLS)} at which the primal value is as good as ours. LIBLINEAR in "
-        f"scikit-learn may read {RIVAL_ENTRIES:g} entries; where it is not as good even then, its time is a lower "
-        "bound, and its primal value shows it. For the squared hinge it is the faster of its dual and primal methods. "
+        f"scikit-learn may read {RIVAL_ENTRIES:g} entries for a class; where it is not as good even then, its time is "
+        "a lower bound, and its primal value shows it. For the squared hinge it is the faster of its dual and primal "
+        "methods. "
         "LIBLINEAR's own package ends after 300 epochs; it and ReHLine, which takes dense rows and was run at C = 1, "
         "have no time where they do not get there, or are not installed (liblinear-official, rehline).",
         f"our fits end after {OUR_SECONDS:g} s; certified gap: recomputed by benchmarks/objective.py, of the sums over "

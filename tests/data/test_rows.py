@@ -220,3 +220,13 @@ def test_the_way_of_summing_does_not_depend_on_the_threads(n, d, per_row, monkey
     one, *more = (as_rows(X, Workers(k)).t_dot(v) for k in (1, 2, 3))
     for other in more:
         np.testing.assert_array_equal(other, one)
+
+
+@pytest.mark.parametrize("index", [-1, 4])
+def test_column_indices_outside_of_the_matrix_are_refused(index):
+    matrix = sp.csr_matrix(np.eye(4))
+    matrix.indices[2] = index
+    with pytest.raises(
+        SoftmarginError, match=r"no valid sparse matrix: its column indices go from .* it has 4 columns"
+    ):
+        as_rows(matrix)

@@ -92,6 +92,13 @@ def thinned(rows: Rows, workers: Workers | None = None) -> Rows:
 
 def _canonical_csr(X: Any) -> Any:
     matrix = X if X.format == "csr" else X.tocsr()
+    if matrix.indices.size:  # compiled code believes them
+        least, most = int(matrix.indices.min()), int(matrix.indices.max())
+        if least < 0 or most >= matrix.shape[1]:
+            raise SoftmarginError(
+                f"X is no valid sparse matrix: its column indices go from {least} to {most}, but it has "
+                f"{matrix.shape[1]} columns. Check how it was made; its method check_format() says more."
+            )
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
