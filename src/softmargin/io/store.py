@@ -72,8 +72,11 @@ class Store(ChunkedRows):
     def write(
         cls,
         path: Any,
-        batches: Iterable[Any],
+        batches: Any,
         *,
+        y: Any = None,
+        sample_weight: Any = None,
+        qid: Any = None,
         dtype: Any = None,
         n_features: int | str | None = None,
         feature_names: Iterable[str] | None = None,
@@ -89,10 +92,16 @@ class Store(ChunkedRows):
         ----------
         path : str or path
             The folder to make.
-        batches : iterable
-            Each batch is X, or a tuple (X, y), (X, y, sample_weight) or (X, y, sample_weight, qid) of one or more rows.
-            X is an array or a scipy sparse matrix; all batches must be of the same kind. None stands for a part that is
-            not there, which must be so in all batches. y holds numbers or text, qid integers.
+        batches : iterable, table or matrix
+            Each batch of an iterable is X, or a tuple (X, y), (X, y, sample_weight) or (X, y, sample_weight, qid) of
+            one or more rows. X is an array or a scipy sparse matrix; all batches must be of the same kind. None stands
+            for a part that is not there, which must be so in all batches. y holds numbers or text, qid integers.
+            Tables: a pyarrow Table, Dataset or RecordBatchReader, a Polars DataFrame or LazyFrame, a pandas or Dask
+            DataFrame, or an iterable of tables. They are read part by part where they are not in memory.
+            Matrices: a Dask array, of which one block of rows is computed at a time, an array or a sparse matrix.
+        y, sample_weight, qid : str, array-like or None, default=None
+            Of tables, the names of columns: y by default is the column called label, y or target, and qid the one
+            called qid, if there are such. Of a matrix, the arrays themselves, of Dask or in memory.
         dtype : {"uint8", "float32", "float64"} or None, default=None
             The type of the values. By default it is that of the first batch, or the smallest of these that holds it.
         n_features : int, "max" or None, default=None
@@ -108,14 +117,16 @@ class Store(ChunkedRows):
         overwrite : bool, default=False
             Whether a store of this name is replaced. A folder that is no store never is.
         """
+        from softmargin.io.sources import batches_of
         from softmargin.io.store_writing import write_store
 
+        found, names = batches_of(batches, y, sample_weight, qid)
         write_store(
             Path(path),
-            batches,
+            found,
             dtype=dtype,
             n_features=n_features,
-            feature_names=feature_names,
+            feature_names=names if feature_names is None else feature_names,
             index_base=index_base,
             chunk_bytes=chunk_bytes,
             overwrite=overwrite,
