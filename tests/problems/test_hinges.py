@@ -38,7 +38,7 @@ def best_intercept(f, v, workers=SERIAL):
 
 def best_expecting(f, v, below, above):
     """The same, where the best intercepts of two points to the left and to the right are given as these."""
-    intercepts = free._Intercepts(f, f, Hinges(v, SERIAL))
+    intercepts = free._Intercepts(free._Here(f, f, Hinges(v, SERIAL)))
     intercepts._found = {-1.0: (free.Hint(below, 0.0), None), 1.0: (free.Hint(above, 0.0), None)}
     known, (value, _, _) = intercepts.best(0.0)
     return known.b, value
@@ -356,7 +356,7 @@ def test_the_derivative_of_a_probe_is_the_right_derivative_even_where_rows_tie()
     for _ in range(500):
         f, df, v = small_problem(rng, "ties")
         v *= rng.integers(0, 4, v.size)
-        _, (value, _, sum_vdf) = free._Intercepts(f, df, Hinges(v, SERIAL)).best(0.0)
+        _, (value, _, sum_vdf) = free._Intercepts(free._Here(f, df, Hinges(v, SERIAL))).best(0.0)
         later = marginal_risk((f + 1e-3 * df)[None], v)[0]
         assert -sum_vdf == pytest.approx((later - value) / 1e-3, abs=1e-9)
         first = free._Rows(free._Columns(f, df, v), (0.0, 0.0, 1.0)).search(free._Region((0.0, 1.0)), 1e-2)[2]
@@ -420,11 +420,11 @@ def test_rows_that_stay_fixed_are_as_good_as_present(kind):
         _, k_lo, k_hi, known = free.minimise_along(f, df, Hinges(v, SERIAL), *terms)
         if not 0.0 < k_lo < k_hi:
             continue
-        rows = free._Rows(free._Columns(f, df, v), terms)
         wide = rng.choice([0.01, 0.1, 1.0])
         low, high = (known.b - wide,) * 2, (known.b + wide,) * 2
         region = free._Region((0.5 * k_lo, 2.0 * k_hi), low, high)
-        lo, hi, _ = rows.narrowed(region, SERIAL).search(region, 1e-2)
+        columns, sums = free.rows_in_region(f, df, Hinges(v, SERIAL), region.corners)
+        lo, hi, _ = free._Rows(free._Columns(*columns), terms, tuple(sums)).search(region, 1e-2)
         if lo.is_inside and hi.is_inside and lo.slope < 0.0 <= hi.slope:
             n_inside += 1
             k = np.concatenate([[0.0, k_lo, k_hi], np.linspace(lo.k, hi.k, 20)])
@@ -485,7 +485,7 @@ def test_classes_too_rare_for_the_sample_are_searched_without_a_region(monkeypat
     f, df = 0.3 * y + rng.normal(size=n), 0.5 * y + rng.normal(size=n)
     c, _ = free_plane(f, y)
     plain = free.minimise_along(f, df, Hinges(y, SERIAL), 1.0, -0.1, 1.0)[:3]
-    monkeypatch.setattr(free._Rows, "narrowed", None)
+    monkeypatch.setattr(free, "rows_in_region", None)
     plane = free.PlaneAlong(c, float(c @ df))
     assert free.minimise_along(f, df, Hinges(y, SERIAL), 1.0, -0.1, 1.0, None, plane)[:3] == pytest.approx(
         plain, rel=2e-2

@@ -11,7 +11,9 @@ and Appendix A. Symbols: A_0, B_0 -> A0, B0; B_i -> -C v_i df_i; C_i -> C (|v_i|
 selection in linear time instead of sorting; row weights; targets.
 """
 
+from dataclasses import dataclass
 from math import fsum, inf
+from typing import Protocol
 
 import numpy as np
 
@@ -64,22 +66,73 @@ def follow(
     return fsum(part[0] for part in parts), fsum(part[1] for part in parts)
 
 
+class LineRows(Protocol):
+    """Hinges along a line f + k df, wherever they are: what the search asks of them."""
+
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def unit(self) -> float: ...
+    def sample(self) -> list[np.ndarray]:
+        """f, df and v of some of them."""
+        ...
+
+    def steps(self, lo: float, hi: float) -> tuple[list[np.ndarray], list[float]]:
+        """Breakpoints along df with lo < t_i < hi, their q_i, and the sum of q_i over the others that are active."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Here:
+    """`LineRows` in memory."""
+
+    f: np.ndarray
+    df: np.ndarray
+    hinges: Hinges
+
+    @property
+    def n_rows(self) -> int:
+        return self.f.size
+
+    @property
+    def unit(self) -> float:
+        return self.hinges.unit
+
+    def sample(self) -> list[np.ndarray]:
+        size = min(max(self.n_rows // 64, SAMPLE_ROWS // 4), SAMPLE_ROWS)
+        return sampled(self.f, self.df, self.hinges.v, size=size)
+
+    def steps(self, lo: float, hi: float) -> tuple[list[np.ndarray], list[float]]:
+        return rows_with_steps(self.f, self.df, self.hinges, lo, hi)
+
+
+def rows_with_steps(
+    f: np.ndarray, df: np.ndarray, hinges: Hinges, lo: float, hi: float
+) -> tuple[list[np.ndarray], list[float]]:
+    """What `LineRows.steps` says, of rows in memory."""
+    from softmargin.problems import _hinge
+
+    return scan(_hinge.scan_steps, (f, df, hinges.v), (hinges.unit, lo, hi), np.float64, hinges.workers)
+
+
 def minimise_along(f: np.ndarray, df: np.ndarray, hinges: Hinges, A0: float, B0: float, C: float) -> float:
     """The exact minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C R(f + k df).
 
     If A0 = 0 and G falls for ever or stays constant from some k on, this is the last breakpoint.
     """
-    from softmargin.problems import _hinge
+    return minimise_over(_Here(f, df, hinges), A0, B0, C)
 
-    v, unit = hinges.v, hinges.unit
-    n = f.size
+
+def minimise_over(line: LineRows, A0: float, B0: float, C: float) -> float:
+    """The same for any line."""
+    n = line.n_rows
     sample = None
     if n > 4 * SAMPLE_ROWS:
-        size = min(max(n // 64, SAMPLE_ROWS // 4), SAMPLE_ROWS)
-        f_few, df_few, v_few = sampled(f, df, v, size=size)
+        f_few, df_few, v_few = line.sample()
         q = v_few * df_few
         with np.errstate(over="ignore"):
-            t = np.divide(hinges.targets(v_few) - f_few, df_few, out=np.full(q.size, inf), where=q != 0.0)
+            targets = line.unit * np.sign(v_few)
+            t = np.divide(targets - f_few, df_few, out=np.full(q.size, inf), where=q != 0.0)
         sample = t, q
     lo, hi = inf, 0.0
     left_fails = right_fails = True
@@ -89,7 +142,7 @@ def minimise_along(f: np.ndarray, df: np.ndarray, hinges: Hinges, A0: float, B0:
             wide = bracket(*sample, None, C * n / sample[0].size, B0, A0, deviations, 0.0, inf)
         lo = min(lo, wide[0]) if left_fails else lo
         hi = max(hi, wide[1]) if right_fails else hi
-        (t, q), (sum_q,) = scan(_hinge.scan_steps, (f, df, v), (unit, lo, hi), np.float64, hinges.workers)
+        (t, q), (sum_q,) = line.steps(lo, hi)
         slope = B0 - C * (sum_q + positive(q))
         if lo == 0.0 and slope >= 0.0:
             return 0.0

@@ -15,6 +15,9 @@ sees all rows:
                 hinges are linear in k and b, and keeps the others
     search      on those, as long as k and b(k) stay in the region
 
+The passes over the rows are a contract, `LineRows`, so that the rows may lie on other machines (`partitioned`); `_Here`
+has them in memory.
+
 Reference: V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008, eq. (7)
 and Appendix A. Departs from the paper, which has no intercept of this kind.
 """
@@ -23,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite, nextafter, sqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,7 +35,6 @@ from softmargin.problems.bracketing import EXPECTED_RADIUS, FARTHEST, Probe, sea
 from softmargin.problems.breakpoints import (
     DEVIATIONS,
     SAMPLE_ROWS,
-    RowWorkers,
     active_part,
     bracket,
     joined,
@@ -50,9 +52,51 @@ from softmargin.problems.hinges import Hinges
 _CHUNK_ROWS = 1_024  # of compiled code
 _FEW_ROWS = 4 * SAMPLE_ROWS  # up to here no sample is taken
 _SELECTED_ROWS = 32 * SAMPLE_ROWS  # up to here one thread finds b as fast
-_MANY_ROWS = 8 * SAMPLE_ROWS  # from here on the region saves more than it costs
+MANY_ROWS = 8 * SAMPLE_ROWS  # from here on the region saves more than it costs
 _SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
 _SLOWER = 1.5  # the derivative of G is taken to grow at least so many times slower beyond the zero than before it
+
+
+Columns = list[np.ndarray]
+Sums = list[float]
+
+
+class LineRows(Protocol):
+    """Hinges along a line f + k df, and the passes over all of them that a search needs. Sums come beside columns."""
+
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def unit(self) -> float:
+        """`unit` of `hinges`, and `total` is that one, too."""
+        ...
+
+    @property
+    def total(self) -> float: ...
+    @property
+    def is_here(self) -> bool:
+        """Whether all of them are at hand, so that there may be too few for a sample to pay."""
+        ...
+
+    def sample(self) -> Columns:
+        """f, df and v of some of them, always the same."""
+        ...
+
+    def sample_beside(self, plane: PlaneAlong) -> Columns:
+        """f, df, v and the coefficients of the plane, of some more."""
+        ...
+
+    def everything(self) -> Columns:
+        """f, df and v, if they are here."""
+        ...
+
+    def between(self, k: float, reference: float, lo: float, hi: float) -> tuple[Columns, Sums]:
+        """Breakpoints of the intercept with lo < t_i < hi, v and df; see `_hinge.scan_intercepts` for the sums."""
+        ...
+
+    def narrowed(self, region: "_Region") -> tuple[Columns, Sums]:
+        """f, df and v of those that may change sides in a region; see `_hinge.narrow` for the sums."""
+        ...
 
 
 def best_intercept(f: np.ndarray, hinges: Hinges) -> tuple[Hint, float]:
@@ -61,7 +105,12 @@ def best_intercept(f: np.ndarray, hinges: Hinges) -> tuple[Hint, float]:
     b is a breakpoint t_i, or the middle of the interval on which the risk is smallest, or the finite end of that
     interval if it has only one (all v have the same sign); 0 without any weight.
     """
-    known, probe = _Intercepts(f, f, hinges).best(0.0)
+    return best_intercept_of(_Here(f, f, hinges))
+
+
+def best_intercept_of(line: LineRows) -> tuple[Hint, float]:
+    """The same for f of a line."""
+    known, probe = _Intercepts(line).best(0.0)
     return known, probe.risk
 
 
@@ -82,31 +131,59 @@ def follow(
     the risk there, the sum of |c_i|, and the one row whose pi is neither 0 nor 1, with its pi; -1 and 1.0 if none. The
     plane is R >= <c, .> + unit sum_i |c_i|, with equality where it was made.
     """
+    from softmargin.problems import _hinge
+
+    lo, hi = inf, -inf
+    for wide in plane_brackets(_Here(f, df, hinges), k, known, k_plane):
+        lo, hi = min(lo, wide[0]), max(hi, wide[1])
+        at = k, known.b, k_plane, lo, hi
+        (t, q, rows), (risk, balance, constant) = follow_rows(f, df, hinges, at, f_new, out, bits)
+        is_inside, b, missing = plane_intercept(t, q, balance + hinges.total, lo, hi)
+        if is_inside:
+            break
+    more, row, fraction = _hinge.complete_plane(t, q, rows, b, missing, out, bits)
+    return risk + known.b * hinges.total, constant + more, row, fraction
+
+
+def follow_rows(
+    f: np.ndarray,
+    df: np.ndarray,
+    hinges: Hinges,
+    at: tuple[float, float, float, float, float],
+    f_new: np.ndarray,
+    out: np.ndarray,
+    bits: np.ndarray,
+) -> tuple[Columns, Sums]:
+    """The pass of `follow`, `at` (k, b, k_plane, lo, hi): the intercept of the plane lies between lo and hi.
+
+    Breakpoints, v and numbers of the rows that this leaves open are returned beside the risk without the total, the sum
+    of the coefficients, and that of their sizes.
+    """
     from softmargin.problems import _hinge, _witness
 
-    v, unit, total = hinges.v, hinges.unit, hinges.total
+    k, b, k_plane, lo, hi = at
+    v = hinges.v
 
     def block(i: int, j: int) -> tuple:
         buffer, t, q = np.empty(_CHUNK_ROWS), np.empty(j - i), np.empty(j - i)
         inside = np.empty(j - i, dtype=np.int64)
-        vectors = f[i:j], df[i:j], v[i:j], unit, k, known.b, k_plane, lo, hi, f_new[i:j], out[i:j]
+        vectors = f[i:j], df[i:j], v[i:j], hinges.unit, k, b, k_plane, lo, hi, f_new[i:j], out[i:j]
         count, *sums = _hinge.follow_free(*vectors, buffer, t, q, inside)
         _witness.pack_bits(out[i:j], bits[i // 8 :])
         inside = inside[:count]
         inside += i
         return (t[:count], q[:count], inside), sums
 
-    lo, hi = inf, -inf
-    intercepts = _Intercepts(f, df, hinges, last=(k, known))
-    for wide in intercepts.brackets(k_plane, is_sampled=f.size > _FEW_ROWS):
-        lo, hi = min(lo, wide[0]), max(hi, wide[1])
-        (t, q, rows), (risk, balance, constant) = joined(hinges.workers.map(block, row_blocks(f.size)))
-        balance += total
-        is_inside, b, sum_v, *_ = _hinge.settle(t, q, q, -balance, lo, hi, *np.empty((2, t.size)))
-        if is_inside:
-            break
-    more, row, fraction = _hinge.complete_plane(t, q, rows, b, balance - sum_v, out, bits)
-    return risk + known.b * total, constant + more, row, fraction
+    return joined(hinges.workers.map(block, row_blocks(f.size)))
+
+
+def plane_intercept(t: np.ndarray, q: np.ndarray, balance: float, lo: float, hi: float) -> tuple[bool, float, float]:
+    """Whether the intercept of a plane lies between lo and hi, where it is, and the sum of the coefficients of all
+    rows but those that are tied there."""
+    from softmargin.problems import _hinge
+
+    is_inside, b, sum_v, *_ = _hinge.settle(t, q, q, -balance, lo, hi, *np.empty((2, t.size)))
+    return is_inside, b, balance - sum_v
 
 
 def minimise_along(
@@ -127,17 +204,104 @@ def minimise_along(
     step lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever. The step that
     led to f, which is `known`, and a `plane` that is tight near the minimiser save time.
     """
-    line = _Line(_Intercepts(f, df, hinges), A0, B0, C)
-    if plane is None or f.size < _MANY_ROWS:
+    return minimise_over(_Here(f, df, hinges), A0, B0, C, known, plane, width)
+
+
+def minimise_over(
+    line: LineRows,
+    A0: float,
+    B0: float,
+    C: float,
+    known: Hint | None = None,
+    plane: PlaneAlong | None = None,
+    width: float = 1e-2,
+) -> tuple[float, float, float, Hint]:
+    """The same for any line."""
+    G = _Line(_Intercepts(line), A0, B0, C)
+    if plane is None or line.n_rows < MANY_ROWS:
         # Of few rows the probes begin at fixed places: the same rows in another order then take the same path.
-        return _search(line, width)
+        return _search(G, width)
     first = known.step if known is not None and 0.0 < known.step < 1.0 else 1.0
-    all_rows = _Rows(_Columns(f, df, hinges.v, hinges.unit), (A0, B0, C), (0.0, 0.0, -hinges.total))
-    for region in _regions(all_rows, plane, first):
-        lo, hi, _ = all_rows.narrowed(region, hinges.workers).search(region, width)
+    for region in _regions(line, (A0, B0, C), plane, first):
+        columns, sums = line.narrowed(region)
+        sums[2] -= line.total
+        few = _Rows(_Columns(*columns, line.unit), (A0, B0, C), tuple(sums))
+        lo, hi, _ = few.search(region, width)
         if lo.is_inside and hi.is_inside and (lo.slope < 0.0 <= hi.slope or hi.k == 0.0):
             return _better_end(lo, hi)
-    return _search(line, width, first)
+    return _search(G, width, first)
+
+
+def plane_brackets(line: LineRows, k: float, known: Hint, k_plane: float) -> Iterator[tuple[float, float]]:
+    """Intervals for the intercept at f + k_plane df, given what is known of f + k df; the last cannot fail."""
+    return _Intercepts(line, last=(k, known)).brackets(k_plane, is_sampled=line.n_rows > _FEW_ROWS)
+
+
+@dataclass(frozen=True)
+class _Here:
+    """`LineRows` in memory."""
+
+    f: np.ndarray
+    df: np.ndarray
+    hinges: Hinges
+
+    @property
+    def n_rows(self) -> int:
+        return self.f.size
+
+    @property
+    def unit(self) -> float:
+        return self.hinges.unit
+
+    @property
+    def total(self) -> float:
+        return self.hinges.total
+
+    @property
+    def is_here(self) -> bool:
+        return True
+
+    def everything(self) -> Columns:
+        return [self.f, self.df, self.hinges.v]
+
+    def sample(self) -> Columns:
+        return sampled(*self.everything(), size=SAMPLE_ROWS)
+
+    def sample_beside(self, plane: PlaneAlong) -> Columns:
+        size = min(max(self.n_rows // 16, SAMPLE_ROWS), 2 * SAMPLE_ROWS)
+        return sampled(*self.everything(), plane.c, size=size)
+
+    def between(self, k: float, reference: float, lo: float, hi: float) -> tuple[Columns, Sums]:
+        return rows_between(self.f, self.df, self.hinges, k, reference, lo, hi)
+
+    def narrowed(self, region: "_Region") -> tuple[Columns, Sums]:
+        return rows_in_region(self.f, self.df, self.hinges, region.corners)
+
+
+def rows_between(
+    f: np.ndarray, df: np.ndarray, hinges: Hinges, k: float, reference: float, lo: float, hi: float
+) -> tuple[Columns, Sums]:
+    """What `LineRows.between` says, of rows in memory."""
+    from softmargin.problems import _hinge
+
+    arguments = hinges.unit, k, reference, lo, hi
+    (t, rows), sums = scan(_hinge.scan_intercepts, (f, df, hinges.v), arguments, np.int64, hinges.workers)
+    return [t, taken(hinges.v, rows), taken(df, rows)], sums
+
+
+def rows_in_region(f: np.ndarray, df: np.ndarray, hinges: Hinges, corners: tuple) -> tuple[Columns, Sums]:
+    """What `LineRows.narrowed` says, of rows in memory."""
+    from softmargin.problems import _hinge
+
+    columns = f, df, hinges.v
+
+    def block(i: int, j: int) -> tuple:
+        buffer, inside = np.empty(_CHUNK_ROWS), np.empty(j - i, dtype=np.int64)
+        count, *sums = _hinge.narrow(*(column[i:j] for column in columns), hinges.unit, *corners, buffer, inside)
+        rows = inside[:count]
+        return [column[i:j].take(rows) for column in columns], sums
+
+    return joined(hinges.workers.map(block, row_blocks(f.size)))
 
 
 class _Region(NamedTuple):
@@ -146,6 +310,12 @@ class _Region(NamedTuple):
     ends: tuple[float, float]
     low: tuple[float, float] = (-inf, -inf)
     high: tuple[float, float] = (inf, inf)
+
+    @property
+    def corners(self) -> tuple[float, float, float, float, float, float]:
+        """As `_hinge.narrow` takes them."""
+        (k0, k1), (lo0, lo1), (hi0, hi1) = self
+        return k0, lo0, hi0, k1, lo1, hi1
 
 
 @dataclass(frozen=True)
@@ -200,36 +370,18 @@ class _Rows:
         work = tuple(np.empty((3, columns.f.size)))
         return _few_rows.search(tuple(columns), self.fixed, self.terms, tuple(region), width, work)
 
-    def narrowed(self, region: _Region, workers: RowWorkers) -> "_Rows":
-        """The rows that may change sides in the region; all others are fixed."""
-        from softmargin.problems import _hinge
 
-        *columns, unit = self.columns
-        corners = region.ends[0], region.low[0], region.high[0], region.ends[1], region.low[1], region.high[1]
-
-        def block(i: int, j: int) -> tuple:
-            buffer, inside = np.empty(_CHUNK_ROWS), np.empty(j - i, dtype=np.int64)
-            count, *sums = _hinge.narrow(*(column[i:j] for column in columns), unit, *corners, buffer, inside)
-            rows = inside[:count]
-            return [column[i:j].take(rows) for column in columns], sums
-
-        (f, df, v), (h, vdf, sum_v) = joined(workers.map(block, row_blocks(columns[0].size)))
-        more_h, more_vdf, more_v = self.fixed
-        return _Rows(_Columns(f, df, v, unit), self.terms, (h + more_h, vdf + more_vdf, sum_v + more_v))
-
-
-def _regions(rows: _Rows, plane: PlaneAlong, first: float) -> Iterator[_Region]:
+def _regions(line: LineRows, terms: tuple[float, float, float], plane: PlaneAlong, first: float) -> Iterator[_Region]:
     """Where the minimiser is to be expected, judged from a sample of the rows; the second is wider.
 
     For the rows that are active in the plane the sums of v and v df are known. How these change from there to the
     minimiser is what the sample tells, up to chance; the zero of the derivative of G lies between those of the sample's
     derivative raised and lowered by some standard errors.
     """
-    *columns, unit = rows.columns
-    n = columns[0].size
-    f, df, v, c = sampled(*columns, plane.c, size=min(max(n // 16, SAMPLE_ROWS), 2 * SAMPLE_ROWS))
-    y, ratio = unit * np.sign(v), n / f.size
-    A0, B0, C = rows.terms
+    unit = line.unit
+    f, df, v, c = line.sample_beside(plane)
+    y, ratio = unit * np.sign(v), line.n_rows / f.size
+    A0, B0, C = terms
     B0, C = B0 + C * (plane.rise - ratio * float(c @ df)), C * ratio
     few = _Rows(_Columns(f, df, v, unit), (A0, B0, C), (0.0, 0.0, float(c.sum())))
     forward = _Region((0.0, first))
@@ -272,25 +424,21 @@ class _At(NamedTuple):
 class _Intercepts:
     """Best intercepts along f + k df: the rows, a sample of them and what is known from earlier searches."""
 
-    def __init__(
-        self,
-        f: np.ndarray,
-        df: np.ndarray,
-        hinges: Hinges,
-        last: tuple[float, Hint] | None = None,
-    ) -> None:
-        self._f, self._df, self._v, self._hinges = f, df, hinges.v, hinges
-        self._sample: list[np.ndarray] = []
+    def __init__(self, line: LineRows, last: tuple[float, Hint] | None = None) -> None:
+        self._line = line
+        self._is_few = line.is_here and line.n_rows <= _SELECTED_ROWS
         self._last = last
         self._found: dict[float, tuple[Hint, _At]] = {}
 
-    @property
-    def n_rows(self) -> int:
-        return self._f.size
+    @cached_property
+    def _sample(self) -> list[np.ndarray]:
+        return self._line.sample()
 
     @cached_property
-    def _y(self) -> np.ndarray:
-        return self._hinges.targets(self._v)
+    def _everything(self) -> list[np.ndarray]:
+        """f, df, v and targets of all rows."""
+        f, df, v = self._line.everything()
+        return [f, df, v, self._line.unit * np.sign(v)]
 
     def best(self, k: float) -> tuple[Hint, "_At"]:
         """The best b at f + k df, and the risk there."""
@@ -313,14 +461,16 @@ class _Intercepts:
     def _best(self, k: float) -> tuple[Hint, _At]:
         from softmargin.problems import _hinge
 
-        total = self._hinges.total
-        is_few = self.n_rows <= _SELECTED_ROWS
+        total = self._line.total
         near = self._expected(k)
         lo, hi = inf, -inf
         for wide in self._intervals(k, near):
             lo, hi = min(lo, wide[0]), max(hi, wide[1])
             ref = reference(lo, hi)
-            t, v, df, (sum_v, sum_vdf, sum_vt) = self._all(k) if is_few else self._between(k, lo, hi, ref)
+            if self._is_few:
+                t, v, df, (sum_v, sum_vdf, sum_vt) = self._all(k)
+            else:
+                (t, v, df), (sum_v, sum_vdf, sum_vt) = self._line.between(k, ref, lo, hi)
             sum_v -= total
             found = _hinge.settle(t, v, df, sum_v, lo, hi, *np.empty((2, t.size)))
             is_inside, b, more_v, more_vdf, more_vt, n_ties, tied_df = found
@@ -339,40 +489,32 @@ class _Intercepts:
 
     def _all(self, k: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, _Sums]:
         """Breakpoints, v and df of all rows."""
-        t = k * self._df
-        t += self._f
-        np.subtract(self._y, t, out=t)
-        return t, self._v, self._df, (0.0, 0.0, 0.0)
-
-    def _between(self, k: float, lo: float, hi: float, ref: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, _Sums]:
-        """The same of rows with lo < t_i < hi; sums of v, v df and v (t - ref) over the others that are active."""
-        from softmargin.problems import _hinge
-
-        columns, unit, workers = (self._f, self._df, self._v), self._hinges.unit, self._hinges.workers
-        (t, rows), sums = scan(_hinge.scan_intercepts, columns, (unit, k, ref, lo, hi), np.int64, workers)
-        return t, taken(self._v, rows), taken(self._df, rows), sums
+        f, df, v, y = self._everything
+        t = k * df
+        t += f
+        np.subtract(y, t, out=t)
+        return t, v, df, (0.0, 0.0, 0.0)
 
     def _intervals(self, k: float, near: tuple[float, float] | None) -> Iterator[tuple[float, float]]:
         """Intervals for b in the order in which to try them; the last cannot fail."""
         if near is not None:
             yield near
-        yield from self.brackets(k, is_sampled=self.n_rows > _SELECTED_ROWS)
+        yield from self.brackets(k, is_sampled=not self._is_few)
 
     def brackets(self, k: float, *, is_sampled: bool) -> Iterator[tuple[float, float]]:
         """Intervals for b, judged from a sample of the rows and made as they are asked for; the last cannot fail."""
         known: np.ndarray | None = None
-        slope = self._hinges.total
+        slope = self._line.total
         if is_sampled:
-            self._sample = self._sample or sampled(self._f, self._df, self._v, size=SAMPLE_ROWS)
             f, df, v = self._sample
-            y = self._hinges.targets(v)
+            y = self._line.unit * np.sign(v)
             t = y - (f + k * df)
             if self._last is not None:
                 last_k, last = self._last
                 known, slope = active_part(y - (f + last_k * df), v, last.b), -last.sum_v
         for deviations in widening(is_sampled):
             if deviations < inf:
-                yield bracket(t, v, known, self.n_rows / SAMPLE_ROWS, slope, 0.0, deviations, -inf, inf)
+                yield bracket(t, v, known, self._line.n_rows / v.size, slope, 0.0, deviations, -inf, inf)
             else:
                 yield -inf, inf
 
