@@ -93,6 +93,8 @@ class ChunkedRows:
     def _visited(self) -> Iterator[tuple[slice, DenseRows | CSRRows]]:
         """The chunks in their order; the next one is fetched by another thread meanwhile."""
         read, n_chunks = self._chunks.read, len(self._places)
+        if n_chunks == 0:
+            return
         if n_chunks == 1:
             yield self._places[0], read(0)
             return

@@ -101,13 +101,26 @@ def sharper_outputs(rows: Products, w: np.ndarray, lengths: np.ndarray, index: n
 def combination(rows: Products, v: np.ndarray, lengths: np.ndarray) -> tuple[float, np.ndarray]:
     """An upper bound of |X'v|, and the computed X'v."""
     w = rows.t_dot(v)
-    used = int(np.count_nonzero(v))
-    charge = gamma(used + 20) * _reach(v, lengths) + used * np.sqrt(w.size) * TINY
-    return (norm_above(w) + charge) * SLACK, w
+    return combination_above(w, int(np.count_nonzero(v)), reach(v, lengths)), w
+
+
+def combination_above(w: np.ndarray, used: int, reach: float, n_parts: int = 0) -> float:
+    """An upper bound of |X'v| from its computed value, a sum over so many rows that was made of so many parts."""
+    charge = gamma(used + n_parts + 20) * reach + used * np.sqrt(w.size) * TINY
+    return (norm_above(w) + charge) * SLACK
 
 
 def sharper_combination(rows: Products, v: np.ndarray, lengths: np.ndarray) -> float:
     """An upper bound of |X'v| from sums in pairs of numbers; infinite if some rows are out of reach."""
+    high, low, error = combination_in_pairs(rows, v)
+    used = int(np.count_nonzero(v))
+    with np.errstate(all="ignore"):
+        found = (norm_above(high) + norm_above(low) + error * reach(v, lengths)) * SLACK
+    return float(found + 8 * used * np.sqrt(high.size) * TINY) if np.isfinite(found) else np.inf
+
+
+def combination_in_pairs(rows: Products, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """X'v as two vectors, and a bound of the error beside the reach of v; infinite if some rows are out of reach."""
     from softmargin.data import _precise
 
     v = np.ascontiguousarray(v, dtype=np.float64)
@@ -116,14 +129,13 @@ def sharper_combination(rows: Products, v: np.ndarray, lengths: np.ndarray) -> f
     with np.errstate(all="ignore"):
         for where, part in _parts(rows):
             if part is None:
-                return np.inf
+                return high, low, np.inf
             _precise.t_dot(*part.flat, v[where], high, low)
             error = max(error, pair_error(part, used))
-        found = (norm_above(high) + norm_above(low) + error * _reach(v, lengths)) * SLACK
-    return float(found + 8 * used * np.sqrt(high.size) * TINY) if np.isfinite(found) else np.inf
+    return high, low, error
 
 
-def _reach(v: np.ndarray, lengths: np.ndarray) -> float:
+def reach(v: np.ndarray, lengths: np.ndarray) -> float:
     """An upper bound of sum_i |v_i| |x_i|; rows that are not used may be of any length."""
     used = np.flatnonzero(v)
     return float(np.abs(v[used]) @ lengths[used]) * (1.0 + gamma(used.size + 2))

@@ -80,6 +80,14 @@ def is_wide(n_outputs: int, n_weights: int) -> bool:
     return 2 * n_outputs < n_weights
 
 
+def lives_elsewhere(problem: Any) -> bool:
+    """Whether f and c of a problem are only the names of vectors, which lie in pieces on other machines.
+
+    Solvers hand them back to the problem and never look inside; planes are then kept as slopes, whatever their length.
+    """
+    return getattr(problem, "elsewhere", False)
+
+
 class RiskProblem(Protocol):
     """min over w of 1/2 |w|^2 + C R(w), with R convex and a function of the outputs f = X w alone."""
 

@@ -100,6 +100,13 @@ class HingeJudge:
 
 def _violation(target: HingeTarget, beta: np.ndarray, f: np.ndarray, C: float, intercept: Intercept) -> float:
     """The KKT violation, with a dual variable for each hinge."""
+    return kkt_violation(*hinge_conditions(target, beta, f, C), free_intercept=intercept.is_free)
+
+
+def hinge_conditions(
+    target: HingeTarget, beta: np.ndarray, f: np.ndarray, C: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The variables of the hinges, their upper limits, labels, and the gradient of the dual."""
     labels, alpha = np.sign(target.v), target.alphas(beta)
     if target.t is None:
         gradient = -labels * f
@@ -111,7 +118,7 @@ def _violation(target: HingeTarget, beta: np.ndarray, f: np.ndarray, C: float, i
         # No variable has an upper limit, and one counts as zero if it is tiny beside the largest.
         gradient -= np.divide(alpha, 2.0 * upper, out=np.zeros(alpha.size), where=upper > 0.0)
         upper = np.full(alpha.size, 2.0 * max(float(alpha.max(initial=0.0)), float(upper.max(initial=0.0))))
-    return kkt_violation(alpha, upper, labels, gradient, free_intercept=intercept.is_free)
+    return alpha, upper, labels, gradient
 
 
 def feasible(alpha: np.ndarray, signed_weights: np.ndarray, C: float, *, free_intercept: bool) -> np.ndarray:

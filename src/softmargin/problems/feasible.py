@@ -19,7 +19,7 @@ import numpy as np
 from softmargin.linalg.rounding import TINY, above
 
 # Classes whose sums differ by no more than this share are balanced by changing few alpha, others by scaling all of one.
-_NEARLY_BALANCED = 2.0**-40
+NEARLY_BALANCED = 2.0**-40
 _DIGITS = 53
 # A sum that is too large by no more than this share of itself is as near as it needs to be.
 _NEAR = 2.0**-50
@@ -39,7 +39,7 @@ def balanced(alpha: np.ndarray, is_positive: np.ndarray) -> np.ndarray:
     from softmargin.problems import _feasible
 
     alpha = np.array(alpha, dtype=np.float64)
-    _feasible.balance(alpha, np.ascontiguousarray(is_positive), _NEARLY_BALANCED)
+    _feasible.balance(alpha, np.ascontiguousarray(is_positive), NEARLY_BALANCED)
     return alpha
 
 
@@ -49,7 +49,7 @@ def boxed(given: np.ndarray, C: float, over: np.ndarray, under: np.ndarray) -> n
 
     given = np.ascontiguousarray(given, dtype=np.float64)
     beta = np.empty(given.size)
-    _feasible.box(given, C, over, under, _NEARLY_BALANCED, beta)
+    _feasible.box(given, C, over, under, NEARLY_BALANCED, beta)
     return beta
 
 
@@ -79,7 +79,7 @@ def filled(beta: np.ndarray, weights: np.ndarray, total: tuple[float, ...]) -> n
     beta = np.minimum(beta, weights)
     size = fsum(total)
     rest = _rest(beta, total)
-    if abs(rest) > _NEARLY_BALANCED * size:
+    if abs(rest) > NEARLY_BALANCED * size:
         if rest < 0.0:
             beta *= size / (size - rest)
         else:

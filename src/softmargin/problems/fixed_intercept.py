@@ -83,7 +83,7 @@ class LineRows(Protocol):
 
 
 @dataclass(frozen=True)
-class _Here:
+class RowsHere:
     """`LineRows` in memory."""
 
     f: np.ndarray
@@ -120,7 +120,7 @@ def minimise_along(f: np.ndarray, df: np.ndarray, hinges: Hinges, A0: float, B0:
 
     If A0 = 0 and G falls for ever or stays constant from some k on, this is the last breakpoint.
     """
-    return minimise_over(_Here(f, df, hinges), A0, B0, C)
+    return minimise_over(RowsHere(f, df, hinges), A0, B0, C)
 
 
 def minimise_over(line: LineRows, A0: float, B0: float, C: float) -> float:

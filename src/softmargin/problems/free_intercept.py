@@ -15,8 +15,8 @@ sees all rows:
                 hinges are linear in k and b, and keeps the others
     search      on those, as long as k and b(k) stay in the region
 
-The passes over the rows are a contract, `LineRows`, so that the rows may lie on other machines (`partitioned`); `_Here`
-has them in memory.
+The passes over the rows are a contract, `LineRows`, so that the rows may lie on other machines (`partitioned`);
+`RowsHere` has them in memory.
 
 Reference: V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008, eq. (7)
 and Appendix A. Departs from the paper, which has no intercept of this kind.
@@ -105,12 +105,12 @@ def best_intercept(f: np.ndarray, hinges: Hinges) -> tuple[Hint, float]:
     b is a breakpoint t_i, or the middle of the interval on which the risk is smallest, or the finite end of that
     interval if it has only one (all v have the same sign); 0 without any weight.
     """
-    return best_intercept_of(_Here(f, f, hinges))
+    return best_intercept_of(RowsHere(f, f, hinges))
 
 
-def best_intercept_of(line: LineRows) -> tuple[Hint, float]:
-    """The same for f of a line."""
-    known, probe = _Intercepts(line).best(0.0)
+def best_intercept_of(line: LineRows, k: float = 0.0) -> tuple[Hint, float]:
+    """The same for f + k df of a line."""
+    known, probe = _Intercepts(line).best(k)
     return known, probe.risk
 
 
@@ -134,7 +134,7 @@ def follow(
     from softmargin.problems import _hinge
 
     lo, hi = inf, -inf
-    for wide in plane_brackets(_Here(f, df, hinges), k, known, k_plane):
+    for wide in plane_brackets(RowsHere(f, df, hinges), k, known, k_plane):
         lo, hi = min(lo, wide[0]), max(hi, wide[1])
         at = k, known.b, k_plane, lo, hi
         (t, q, rows), (risk, balance, constant) = follow_rows(f, df, hinges, at, f_new, out, bits)
@@ -204,7 +204,7 @@ def minimise_along(
     step lowers G by more than rounding, and hi is not an upper bound where A0 = 0 and G falls for ever. The step that
     led to f, which is `known`, and a `plane` that is tight near the minimiser save time.
     """
-    return minimise_over(_Here(f, df, hinges), A0, B0, C, known, plane, width)
+    return minimise_over(RowsHere(f, df, hinges), A0, B0, C, known, plane, width)
 
 
 def minimise_over(
@@ -238,7 +238,7 @@ def plane_brackets(line: LineRows, k: float, known: Hint, k_plane: float) -> Ite
 
 
 @dataclass(frozen=True)
-class _Here:
+class RowsHere:
     """`LineRows` in memory."""
 
     f: np.ndarray

@@ -50,7 +50,7 @@ class Hinge(LinearProblem):
         return (PLANES, COORDINATES, SINGLE_ROWS) if self.targets is None else (PLANES, COORDINATES)
 
     @cached_property
-    def _hinges(self) -> Hinges:
+    def hinges(self) -> Hinges:
         target = self._target
         return Hinges(target.v, self.workers, 1.0 if target.t is None else 0.0, target.total)
 
@@ -66,13 +66,13 @@ class Hinge(LinearProblem):
         return self.intercept.extended(a, float(c.sum()) - (0.0 if before is None else float(before.sum())))
 
     def risk(self, f: np.ndarray) -> float:
-        f = self._shifted(f)
+        f = self.shifted(f)
         if self.intercept.is_free:
-            return free_intercept.best_intercept(f, self._hinges)[1]
-        return fixed_intercept.risk(f, self._hinges)
+            return free_intercept.best_intercept(f, self.hinges)[1]
+        return fixed_intercept.risk(f, self.hinges)
 
     def pattern(self, f: np.ndarray) -> Pattern:
-        return self._follow(self._shifted(f), f, LineMinimum(0.0, 0.0, 0.0), 0.0, np.empty(0))[1]
+        return self._follow(self.shifted(f), f, LineMinimum(0.0, 0.0, 0.0), 0.0, np.empty(0))[1]
 
     def follow(
         self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float
@@ -80,13 +80,13 @@ class Hinge(LinearProblem):
         if self.targets is None:
             f_new = np.empty(self.n_outputs)
             return f_new, *self._follow(f, df, to, k_plane, f_new)
-        return f + to.k * df, *self._follow(self._shifted(f), df, to, k_plane, np.empty(0))
+        return f + to.k * df, *self._follow(self.shifted(f), df, to, k_plane, np.empty(0))
 
     def _follow(
         self, f: np.ndarray, df: np.ndarray, to: LineMinimum, k_plane: float, f_new: np.ndarray
     ) -> tuple[float, Pattern]:
         """The risk at f + k df and the plane at f + k_plane df, for outputs less targets; f_new takes f + k df."""
-        hinges = self._hinges
+        hinges = self.hinges
         c, bits = np.empty(self.n_outputs), np.empty(-(-self.n_outputs // 8), dtype=np.uint8)
         row, fraction = -1, 0.0
         if self.intercept.is_free:
@@ -108,19 +108,19 @@ class Hinge(LinearProblem):
         hint: Hint | None = None,
         plane: PlaneAlong | None = None,
     ) -> LineMinimum:
-        f = self._shifted(f)
+        f = self.shifted(f)
         if self.intercept.is_free:
-            return LineMinimum(*free_intercept.minimise_along(f, df, self._hinges, A0, B0, self.C, hint, plane))
-        k = fixed_intercept.minimise_along(f, df, self._hinges, A0, B0, self.C)
+            return LineMinimum(*free_intercept.minimise_along(f, df, self.hinges, A0, B0, self.C, hint, plane))
+        k = fixed_intercept.minimise_along(f, df, self.hinges, A0, B0, self.C)
         return LineMinimum(k, k, k)
 
     def coefficients(self, witnesses: Sequence[ActiveHinges], weights: np.ndarray) -> np.ndarray:
-        return -self.signed_weights * self._activity(witnesses, weights)
+        return -self.signed_weights * self.activity(witnesses, weights)
 
     def solution(
         self, w: np.ndarray, f: np.ndarray, witnesses: Sequence[ActiveHinges], weights: np.ndarray
     ) -> Solution:
-        alpha = np.abs(self.signed_weights) * self._activity(witnesses, weights)
+        alpha = np.abs(self.signed_weights) * self.activity(witnesses, weights)
         w, b = self.intercept.split(w)
         if self.intercept.is_free:
             b = self._best_intercept(f)
@@ -136,15 +136,15 @@ class Hinge(LinearProblem):
         Rounded sums of weights do not tell such an interval from its ends. That matters where the optimum may be zero:
         a tube that holds all numbers.
         """
-        f = self._shifted(f)
+        f = self.shifted(f)
         if self.targets is not None and self.lowest == 0.0:
             v = self.signed_weights
             least, most = (-f).max(where=v > 0.0, initial=-inf), (-f).min(where=v < 0.0, initial=inf)
             if -inf < least <= most < inf:
                 return 0.5 * float(least) + 0.5 * float(most)
-        return free_intercept.best_intercept(f, self._hinges)[0].b
+        return free_intercept.best_intercept(f, self.hinges)[0].b
 
-    def _activity(self, witnesses: Sequence[ActiveHinges], weights: np.ndarray) -> np.ndarray:
+    def activity(self, witnesses: Sequence[ActiveHinges], weights: np.ndarray) -> np.ndarray:
         """sum_j weights_j pi_j."""
         from softmargin.problems import _witness
 

@@ -180,11 +180,15 @@ class TwoClasses(_Nonnegative, _OneHinge):
     def sides(self, b: float, C: float) -> list[Side]:
         return [Side(slice(None), np.sign(self.v), b, costs(C, np.abs(self.v)))]
 
-    def feasible(self, dual: np.ndarray, C: float, intercept: Intercept) -> np.ndarray:
+    def sized(self, dual: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the signed variables within their ranges, and which of them are positive."""
         check_length(dual, self.n_rows)
-        alpha = self._in_range(dual, np.abs(self.v), C)
+        return self._in_range(dual, np.abs(self.v), C), self.v > 0
+
+    def feasible(self, dual: np.ndarray, C: float, intercept: Intercept) -> np.ndarray:
+        alpha, is_positive = self.sized(dual, C)
         if intercept.is_free:
-            alpha = balanced(alpha, self.v > 0)
+            alpha = balanced(alpha, is_positive)
         return alpha * np.sign(self.v)
 
     def coordinates(self, C: float) -> Coordinates:
@@ -245,10 +249,13 @@ class Tube(_Nonnegative):
         one = np.ones(self.n_rows)
         return [Side(every, one, b, upper, *low), Side(every, -one, b, upper, *high)]
 
-    def feasible(self, dual: np.ndarray, C: float, intercept: Intercept) -> np.ndarray:
+    def sized(self, dual: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
+        """As for two classes."""
         check_length(dual, self.n_rows)
-        is_positive = dual > 0.0
-        size = self._in_range(np.abs(dual), self.weights, C)
+        return self._in_range(np.abs(dual), self.weights, C), dual > 0.0
+
+    def feasible(self, dual: np.ndarray, C: float, intercept: Intercept) -> np.ndarray:
+        size, is_positive = self.sized(dual, C)
         if intercept.is_free:
             size = balanced(size, is_positive)
         return np.where(is_positive, size, -size)

@@ -83,6 +83,6 @@ class LinearProblem:
             return flat, index
         return self.rows.take(index).flat, np.arange(index.size)
 
-    def _shifted(self, f: np.ndarray) -> np.ndarray:
+    def shifted(self, f: np.ndarray) -> np.ndarray:
         """Outputs as `Hinges` takes them: less the targets, unless these are the signs of v."""
         return f if self.targets is None else f - self.targets

@@ -20,7 +20,7 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.linalg import vectors
-from softmargin.problems.base import Hint, Pattern, PlaneAlong, RiskProblem, is_wide
+from softmargin.problems.base import Hint, Pattern, PlaneAlong, RiskProblem, is_wide, lives_elsewhere
 
 FIRST_CAPACITY = 64
 # A slope is computed afresh when more than this share of the plane's rows changed, and at the latest after this many
@@ -91,7 +91,7 @@ class Planes:
 
     @classmethod
     def empty(cls, problem: RiskProblem) -> "Planes":
-        as_outputs = is_wide(problem.n_outputs, problem.n_weights)
+        as_outputs = not lives_elsewhere(problem) and is_wide(problem.n_outputs, problem.n_weights)
         width = problem.n_outputs if as_outputs else problem.n_weights
         return cls(_Store(FIRST_CAPACITY, width), (), as_outputs)
 
@@ -163,6 +163,8 @@ class Planes:
     def _slope(self, problem: RiskProblem, c: np.ndarray) -> Latest:
         """X'c, by the difference to the last plane where that touches fewer rows."""
         last = self._latest
+        if lives_elsewhere(problem):  # the problem takes differences where c is
+            return Latest(c, problem.slope(c), 0)
         if last is not None and last.age < MAX_DIFFERENCES:
             some = slice(None, None, 1 + c.size // COUNTED_ROWS)
             n_changed = np.count_nonzero(c[some] != last.c[some])
@@ -197,6 +199,8 @@ class Planes:
 
     def origin(self, problem: RiskProblem) -> Point:
         """w = 0."""
+        if lives_elsewhere(problem):
+            return Point(np.zeros(problem.n_weights), problem.outputs(np.zeros(problem.n_weights)))
         size = problem.n_outputs if self.as_outputs else problem.n_weights
         return Point(np.zeros(size), np.zeros(problem.n_outputs))
 

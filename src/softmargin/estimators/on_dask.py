@@ -1,0 +1,357 @@
+"""Linear estimators that are trained on a Dask cluster: from collections of Dask to an ordinary fitted model.
+
+The parameters, the certificate and the fitted attributes are those of the estimators of the same name in `softmargin`.
+What differs is where the rows are: see `problems.partitioned`.
+"""
+
+import copy
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.core.kinds import PLANES
+from softmargin.core.result import Result, Solution, WeightStart
+from softmargin.core.stopping import Stop
+from softmargin.core.threads import Cancel, Workers
+from softmargin.core.trace import Clock
+from softmargin.data.groups import Group
+from softmargin.data.partitioned import Lost, Partitions, current_client, is_dask, mapped, source_of
+from softmargin.estimators import linear_svc, linear_svr, validation
+from softmargin.estimators.base import Job, Observers
+from softmargin.estimators.linear_base import _told
+from softmargin.problems.intercepts import Intercept
+from softmargin.problems.partitioned import Learned, Numbers, OneAgainstRest, PartitionedHinge, Posed
+from softmargin.problems.partitioned_certificate import PartitionedJudge
+from softmargin.solvers.automatic import Automatic
+from softmargin.solvers.base import Solver, check_kind, run
+from softmargin.solvers.cutting_plane.ocas import OCAS
+
+MOST_LABELS = 100_000  # a group with more labels than this holds measurements, not classes
+
+
+@dataclass(frozen=True)
+class ClusterTask:
+    """What is to be learned on the cluster: sub-problems with their scales."""
+
+    learned: Sequence[Learned]
+    scales: Sequence[float]
+    titles: Sequence[str]
+    known: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ClusterWork:
+    """The sub-problems one after the other, each on all workers. See `base.Work`."""
+
+    solver: Solver
+    C: float
+    intercept: Intercept
+    partitions: Partitions
+    task: ClusterTask
+    stop: Stop
+    known: ClassVar[dict[str, Any]] = {}
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def state_type(self) -> type:
+        return type(None)  # states are not kept: they are of vectors on workers
+
+    def fingerprint(self) -> str:
+        return ""
+
+    def resumed(self, states: Sequence[Any]) -> None:
+        return None
+
+    def remarks(self, results: Sequence[Result]) -> Sequence[str]:
+        return ()
+
+    def solve(
+        self,
+        starts: Sequence[Any] | None = None,
+        cancel: Cancel | None = None,
+        observers: Observers = lambda k, candidate: (),
+    ) -> list[Result]:
+        cancel, clock = cancel or Cancel(), Clock()
+        n_tasks = len(self.task.learned)
+        results = []
+        for k in range(n_tasks):
+            limit = self.stop
+            if limit.max_seconds is not None:
+                left = max(0.0, limit.max_seconds - clock.seconds)
+                limit = replace(limit, max_seconds=left / (n_tasks - k))
+            results.append(self._solved(k, limit, None if starts is None else starts[k], cancel, observers))
+        return results
+
+    def _solved(self, k: int, limit: Stop, start: Any, cancel: Cancel, observers: Observers) -> Result:
+        partitions, workers, scale = self.partitions, Workers(1), self.task.scales[k]
+        posed = Posed(self.task.learned[k], self.C, self.intercept)
+        problem = PartitionedHinge(partitions, Lost, posed, partitions.n_rows, partitions.n_cols, scale, workers)
+        partitions.check = workers.check
+
+        def whole(solution: Solution) -> Solution:
+            return replace(solution, alpha=problem.fetched(solution.alpha))  # type: ignore[arg-type]
+
+        try:
+            result = run(
+                self.solver,
+                problem,
+                limit,
+                PartitionedJudge(partitions, Lost, posed, scale, limit.tol),
+                start=start,
+                observers=observers(k, lambda state: whole(self.solver.solution(problem, state))),
+                workers=workers,
+                cancel=cancel,
+            )
+            if result.status.name == "INTERRUPTED":
+                cancel.set()
+            return replace(result, solution=whole(result.solution), state=None)
+        finally:
+            partitions.forget(("problem", posed.key))
+
+
+class OnCluster:
+    """What the estimators on a cluster have in common. Their parameters are those of the local estimator."""
+
+    _local: ClassVar[type]
+    _posed_on: Callable[[Partitions], ClusterTask]
+    _found: Callable[[Any, list[Any]], dict[str, Any]]
+
+    def _fit_on(self, X: Any, columns: dict[str, Any], client: Any) -> Any:
+        estimator: Any = self
+        if getattr(estimator, "_is_squared", False) or getattr(estimator, "_is_joint", False):
+            raise SoftmarginError(
+                "on a cluster only the plain hinge losses are minimised, one class against the rest: set "
+                "loss='hinge' (for regression 'epsilon_insensitive') and multi_class='ovr'."
+            )
+        setting = estimator._setting()
+        solver, stop, _ = estimator._limits()
+        if isinstance(solver, Automatic):
+            solver = OCAS()
+        check_kind(solver, (PLANES,), "a fit on a cluster")
+        if not is_dask(X):
+            raise SoftmarginError(
+                f"X is of the type {type(X).__name__}, no Dask array or frame: for data in memory use "
+                f"softmargin.{self._local.__name__}."
+            )
+        source = source_of(X, columns)
+        partitions = Partitions(current_client(client), source, estimator.n_jobs)
+        try:
+            estimator.n_features_in_ = partitions.n_cols
+            estimator.__dict__.pop("feature_names_in_", None)
+            if source.feature_names is not None:
+                estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
+            task = self._posed_on(partitions)
+            job = Job(
+                stop,
+                1,
+                task.titles,
+                task.known,
+                work=lambda rows, workers: ClusterWork(solver, setting.C, setting.intercept, rows, task, stop),
+                found=type(self)._found,
+                keep=lambda results: setattr(self, "solver_", _told(estimator.solver, solver, results)),
+            )
+            estimator._run(job, partitions, None, {})
+        finally:
+            partitions.close()
+        return self
+
+    def _rows(self, X: Any, workers: Workers) -> Any:
+        return X
+
+    def _keep_state(self, results: Sequence[Result], fingerprint: Callable[[], str]) -> None:
+        """Nothing: planes of rows on workers are not kept. With `warm_start` a fit begins from the weights."""
+        self.__dict__.pop("_state", None)
+
+    def to_local(self) -> Any:
+        """The same fitted model as an estimator of `softmargin` itself, for any machine without a cluster."""
+        params = copy.deepcopy(self.get_params(deep=False))  # type: ignore[attr-defined]
+        model = self._local(**params)
+        fitted = {name: value for name, value in self.__dict__.items() if name not in params}
+        model.__dict__.update(fitted)
+        return model
+
+    def save(self, path: Any, **options: Any) -> None:
+        """Write the fitted model to a file, which `softmargin.load` reads as the local estimator."""
+        self.to_local().save(path, **options)
+
+    def _mapped(self, method: str, X: Any, like: np.ndarray) -> Any:
+        """What a method of the local model returns for each partition of X."""
+        model = self.to_local()
+        for name in ("dual_", "trace_"):  # of no use to the workers
+            model.__dict__.pop(name, None)
+        return mapped(X, getattr(model, method), self.n_features_in_, like)  # type: ignore[attr-defined]
+
+
+class LinearSVC(OnCluster, linear_svc.LinearSVC):
+    """`softmargin.LinearSVC` for Dask arrays and frames: the same problem, the same certificate, rows on the workers.
+
+    Parameters and attributes are those of `softmargin.LinearSVC`, with these differences: the loss is the hinge,
+    classes are trained one against the rest, `solver` is "auto" (which is "ocas"), "ocas" or "cpa", `n_jobs` is the number of
+    threads in each worker (None: as many as the worker has), and `warm_start` begins from the weights of the last fit.
+
+    Examples
+    --------
+    >>> from softmargin.dask import LinearSVC
+    >>> model = LinearSVC(C=0.1).fit(X, y)          # doctest: +SKIP
+    >>> model.predict(X_new)                        # doctest: +SKIP
+    """
+
+    _local = linear_svc.LinearSVC
+    _found = staticmethod(linear_svc._attributes)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> "LinearSVC":
+        """Train on a Dask array or frame.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_rows, n_features)
+            Blocks are dense arrays or scipy CSR matrices. They need not have known sizes.
+        y, sample_weight : Dask array or series with the same partitions as X
+        client : distributed.Client or None, default=None
+            None is the current client.
+
+        Returns
+        -------
+        self
+            An ordinary fitted model: everything it holds is on this machine.
+        """
+        return self._fit_on(X, {"y": y, "sample_weight": sample_weight}, client)
+
+    def _posed_on(self, partitions: Partitions) -> ClusterTask:
+        found = partitions.each(_labels)
+        labels = np.concatenate([part[0] for part in found])
+        check_classification_targets(labels)
+        classes = np.unique(labels)
+        if classes.size < 2:
+            raise SoftmarginError(
+                f"y holds one class only, {classes.tolist()[0]!r}, in all partitions: give at least two classes."
+            )
+        mass = np.zeros(classes.size)
+        for own, weights in found:
+            mass[np.searchsorted(classes, own)] += weights
+        numbers = np.arange(classes.size)
+        factors = validation.class_weights(self.class_weight, classes, numbers, mass)
+        validation.two_classes_left(numbers, mass * factors)
+        validation.finite_scale(self.C, [mass * factors])
+        positives = [1] if classes.size == 2 else range(classes.size)
+        return ClusterTask(
+            [OneAgainstRest(uuid.uuid4().hex, classes, k, factors) for k in positives],
+            [self.C * float((mass * factors).sum())] * len(positives),
+            ["LinearSVC"] if len(positives) == 1 else [f"LinearSVC class {label}" for label in classes],
+            {"classes_": classes},
+        )
+
+    def _model_starts(self, job: Job, work: Any, rows: Any) -> list[WeightStart] | None:
+        return super()._model_starts(job, work, rows)
+
+    def decision_function(self, X: Any) -> Any:
+        """As in `softmargin.LinearSVC`, lazily for a Dask collection."""
+        if not is_dask(X):
+            return super().decision_function(X)
+        return self._mapped("decision_function", X, np.empty((1, len(self.coef_))[: 1 + (len(self.coef_) > 1)]))
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row, lazily for a Dask collection."""
+        return self._mapped("predict", X, self.classes_) if is_dask(X) else super().predict(X)
+
+
+class LinearSVR(OnCluster, linear_svr.LinearSVR):
+    """`softmargin.LinearSVR` for Dask arrays and frames: the same problem, the same certificate, rows on the workers.
+
+    Parameters and attributes are those of `softmargin.LinearSVR`; what differs is said at `softmargin.dask.LinearSVC`.
+    """
+
+    _local = linear_svr.LinearSVR
+    _found = staticmethod(linear_svr._attributes)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> "LinearSVR":
+        """Train on a Dask array or frame; see `softmargin.dask.LinearSVC.fit`."""
+        return self._fit_on(X, {"y": y, "sample_weight": sample_weight}, client)
+
+    def _posed_on(self, partitions: Partitions) -> ClusterTask:
+        epsilon = float(self.epsilon)
+        found = partitions.each(_numbers, epsilon)
+        sample = [np.concatenate([part[k] for part in found]) for k in range(2)]
+        middle = weighted_median(*sample) if self._setting().intercept.is_free else 0.0
+        sizes = partitions.each(_distances, middle, epsilon)
+        distance, size, weight = (float(sum(part[k] for part in sizes)) for k in range(3))
+        validation.finite_scale(self.C, [np.array([weight]), np.array([size])])
+        scale = self.C * (distance or size or weight)
+        return ClusterTask([Numbers(uuid.uuid4().hex, epsilon)], [scale], ["LinearSVR"], {})
+
+    def predict(self, X: Any) -> Any:
+        """A number for each row, lazily for a Dask collection."""
+        return self._mapped("predict", X, np.empty(1)) if is_dask(X) else super().predict(X)
+
+
+# What the workers do, with one group at a time.
+
+
+def _checked_weights(group: Group) -> np.ndarray:
+    weights = group.columns.get("sample_weight")
+    if weights is None:
+        return np.ones(group.n_rows)
+    try:
+        found = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SoftmarginError(f"{_place(group)}: sample_weight must hold one number a row: {error}.") from None
+    if not np.isfinite(found).all() or (found < 0.0).any():
+        raise SoftmarginError(
+            f"{_place(group)}: sample_weight holds negative values, NaN or infinity: every weight must be a finite "
+            "number of at least 0."
+        )
+    return found
+
+
+def _place(group: Group) -> str:
+    own = group.partitions
+    return f"partition {own[0]}" if len(own) == 1 else f"partitions {own[0]} to {own[-1]}"
+
+
+def _targets(group: Group) -> np.ndarray:
+    if "y" not in group.columns:
+        raise SoftmarginError("y is missing: give it as a Dask array or series with the same partitions as X.")
+    y = group.columns["y"]
+    is_bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.array([value != value for value in y.tolist()])
+    if is_bad.any():
+        raise SoftmarginError(f"{_place(group)}: y holds NaN or infinity: every row needs its target.")
+    return y
+
+
+def _labels(group: Group, workers: Workers) -> tuple[np.ndarray, np.ndarray]:
+    """The labels of a group, and the weight of the rows of each."""
+    y, weights = _targets(group), _checked_weights(group)
+    labels, codes = np.unique(y, return_inverse=True)
+    if labels.size > MOST_LABELS:
+        raise SoftmarginError(f"{_place(group)}: y holds {labels.size} different labels: these are no classes.")
+    return labels, np.bincount(codes, weights, minlength=labels.size)
+
+
+def _numbers(group: Group, workers: Workers, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and weights of some rows, after all were checked."""
+    try:
+        y = validation.regression_targets(_targets(group), epsilon)
+    except SoftmarginError as error:
+        raise SoftmarginError(f"{_place(group)}: {error}") from None
+    weights = _checked_weights(group)
+    some = slice(None, None, 1 + y.size // 4096)
+    return y[some], weights[some]
+
+
+def _distances(group: Group, workers: Workers, middle: float, epsilon: float) -> tuple[float, float, float]:
+    """Sums of weighted distances from the middle, of weighted sizes, and of weights."""
+    y, weights = group.columns["y"].astype(np.float64), group.weights
+    far = np.maximum(np.abs(y - middle), epsilon)
+    return float(weights @ far), float(weights @ np.abs(y)), float(weights.sum())
+
+
+def weighted_median(y: np.ndarray, weights: np.ndarray) -> float:
+    """As `hinge_targets` has it, here of some of the rows: the scale of a problem need not be exact."""
+    order = np.argsort(y, kind="stable")
+    sums = np.cumsum(weights[order])
+    return float(y[order[np.searchsorted(sums, 0.5 * sums[-1])]])
