@@ -244,8 +244,8 @@ class Partitions:
         if isinstance(error, KilledWorker):
             raise SoftmarginError(
                 f"the workers that worked on {_named(partitions)} died, one after the other ({error.last_worker}). "
-                "Most often their memory was too small: give workers more memory, or make partitions smaller. The logs of "
-                "the workers say more."
+                "Most often their memory was too small: give workers more memory, or make partitions smaller. "
+                "The logs of the workers say more."
             ) from error
         raise SoftmarginError(f"{_named(partitions)}: {type(error).__name__}: {error}") from error
 

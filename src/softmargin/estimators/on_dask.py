@@ -191,8 +191,9 @@ class LinearSVC(OnCluster, linear_svc.LinearSVC):
     """`softmargin.LinearSVC` for Dask arrays and frames: the same problem, the same certificate, rows on the workers.
 
     Parameters and attributes are those of `softmargin.LinearSVC`, with these differences: the loss is the hinge,
-    classes are trained one against the rest, `solver` is "auto" (which is "ocas"), "ocas" or "cpa", `n_jobs` is the number of
-    threads in each worker (None: as many as the worker has), and `warm_start` begins from the weights of the last fit.
+    classes are trained one against the rest, `solver` is "auto" (which is "ocas"), "ocas" or "cpa", `n_jobs` is the
+    number of threads in each worker (None: as many as the worker has), and `warm_start` begins from the weights of the
+    last fit.
 
     Examples
     --------

@@ -17,8 +17,8 @@ An iteration of OCAS takes four rounds of tasks, in each of which every worker g
 A sample has about n^(2/3) hinges, and so have the few others, so that what travels is small beside n.
 
 If a worker dies, its groups are made again elsewhere, and their memory is gone. The method that notices it begins
-again, with the weights of f and df: one product for each. The bits of lost planes are found anew where they are needed, at the
-end, with one product for each plane that has a weight.
+again, with the weights of f and df: one product for each. The bits of lost planes are found anew where they are needed,
+at the end, with one product for each plane that has a weight.
 """
 
 import weakref
