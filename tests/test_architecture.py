@@ -32,6 +32,7 @@ HOME_OF = {
     "scipy.sparse": {"data", "io"},
     "sklearn": {"estimators"},
     "dask": {"data"},
+    "distributed": {"data"},
     "matplotlib": {"report"},
 }
 
@@ -146,6 +147,11 @@ def test_numba_parallel_features_are_not_used():
 @pytest.mark.parametrize("statement", ["import softmargin", "from softmargin import LinearSVC, certify, OCAS"])
 def test_importing_does_not_import_numba(statement):
     code = f"import sys; {statement}; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_importing_does_not_import_dask():
+    code = "import sys; from softmargin import LinearSVC; sys.exit('dask' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

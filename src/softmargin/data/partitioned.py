@@ -160,16 +160,19 @@ class Partitions:
     def each(self, function: Callable[..., Any], *shared: Any, own: Sequence[Any] | None = None) -> list[Any]:
         """A round: function(group, workers, *shared), or with the entry of `own` for the group at the end."""
         drop = list(self._forgotten)
-        futures, numbers = [], []
+        futures: list[Future] = []
+        numbers: list[list[int]] = []
         tag = uuid4().hex
-        for address, groups in self._places.items():
-            more = None if own is None else [own[g] for g in groups]
-            arguments = function, [self._groups[g] for g in groups], shared, more, drop, self._n_threads
-            # A hint, never a condition: a task that is pinned to a worker which dies would wait for ever.
-            where = {"workers": [address], "allow_other_workers": True} if address else {}
-            key = f"softmargin-{getattr(function, '__name__', 'round')}-{tag}-{len(futures)}"
-            futures.append(self._client.submit(_on_groups, *arguments, key=key, pure=False, **where))
-            numbers.append(groups)
+        # Weights travel with the tasks on purpose: data that are scattered would be lost with a worker.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            for address, groups in self._places.items():
+                more = None if own is None else [own[g] for g in groups]
+                arguments = function, [self._groups[g] for g in groups], shared, more, drop, self._n_threads
+                # A hint, never a condition: a task that is pinned to a worker which dies would wait for ever.
+                where = {"workers": [address], "allow_other_workers": True} if address else {}
+                key = f"softmargin-{getattr(function, '__name__', 'round')}-{tag}-{len(futures)}"
+                futures.append(self._client.submit(_on_groups, *arguments, key=key, pure=False, **where))
+                numbers.append(groups)
         found = self._finish(futures, [_spanned(self.partitions, groups) for groups in numbers])
         self.n_rounds += 1
         for _ in drop:

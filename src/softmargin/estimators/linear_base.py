@@ -137,7 +137,7 @@ class LinearEstimator(Estimator):
             posed.known,
             work=lambda rows, workers: LinearWork(solver, posed.setting, rows, posed.targets, stop, n_threads),
             found=posed.found,
-            keep=lambda results: setattr(self, "solver_", _told(self.solver, solver, results)),
+            keep=lambda results: setattr(self, "solver_", told(self.solver, solver, results)),
         )
         self._run(job, X, y, metadata)
         return self
@@ -179,7 +179,7 @@ class LinearEstimator(Estimator):
         return [result.solution for result in results]
 
 
-def _told(asked_for: Any, solver: Solver, results: Sequence[Result]) -> str:
+def told(asked_for: Any, solver: Solver, results: Sequence[Result]) -> str:
     """Which solver it was, and why, in a sentence or more if sub-problems differ."""
     remarks = dict.fromkeys(result.remark for result in results if result.remark)
     reason = "the one for such problems" if isinstance(asked_for, str) and asked_for == "auto" else "as asked for"

@@ -233,7 +233,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             [SquaredClasses(v) for v in targets] if self._is_squared else targets,
             titles=["LinearSVC"] if len(targets) == 1 else [f"LinearSVC class {label}" for label in classes],
             known={"classes_": classes},
-            found=_attributes,
+            found=attributes,
             stored=lambda rows: _solutions(self, rows),
         )
 
@@ -261,7 +261,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return [setting.start_from(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
 
-def _attributes(rows: Products, found: list[Solution | None]) -> dict[str, np.ndarray]:
+def attributes(rows: Products, found: list[Solution | None]) -> dict[str, np.ndarray]:
     """Of sub-problems without a solution as yet all is zero."""
     nothing = Solution(np.zeros(rows.n_cols), 0.0, np.zeros(rows.n_rows))
     solutions = [solution or nothing for solution in found]
@@ -303,7 +303,7 @@ def _joint_solution(model: LinearSVC, rows: Products, n_classes: int) -> Solutio
 
 
 def _solutions(model: LinearSVC, rows: Products) -> list[Solution]:
-    """The inverse of `_attributes`; models of other libraries have no dual vectors."""
+    """The inverse of `attributes`; models of other libraries have no dual vectors."""
     coef = np.atleast_2d(model.coef_)
     dual = getattr(model, "dual_", None)
     alphas = np.zeros((len(coef), rows.n_rows)) if dual is None else dual.reshape(len(dual), -1).T

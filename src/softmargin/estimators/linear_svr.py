@@ -177,7 +177,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
             [target(y, weights, float(self.epsilon))],
             titles=["LinearSVR"],
             known={},
-            found=_attributes,
+            found=attributes,
             stored=lambda rows: [_solution(self, rows)],
         )
 
@@ -192,13 +192,13 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         return [self._setting().start_from(self.coef_, float(self.intercept_[0]))]
 
 
-def _attributes(rows: Products, solutions: list[Solution]) -> dict[str, np.ndarray]:
+def attributes(rows: Products, solutions: list[Solution]) -> dict[str, np.ndarray]:
     [solution] = solutions
     return {"coef_": solution.w, "intercept_": np.array([solution.b]), "dual_": solution.alpha}
 
 
 def _solution(model: LinearSVR, rows: Products) -> Solution:
-    """The inverse of `_attributes`; models of other libraries have no dual vectors."""
+    """The inverse of `attributes`; models of other libraries have no dual vectors."""
     dual = getattr(model, "dual_", None)
     alpha = np.zeros(rows.n_rows) if dual is None else dual
     return Solution(np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]), alpha)

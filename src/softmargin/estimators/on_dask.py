@@ -23,7 +23,7 @@ from softmargin.data.groups import Group
 from softmargin.data.partitioned import Lost, Partitions, current_client, is_dask, mapped, source_of
 from softmargin.estimators import linear_svc, linear_svr, validation
 from softmargin.estimators.base import Job, Observers
-from softmargin.estimators.linear_base import _told
+from softmargin.estimators.linear_base import told
 from softmargin.problems.intercepts import Intercept
 from softmargin.problems.partitioned import Learned, Numbers, OneAgainstRest, PartitionedHinge, Posed
 from softmargin.problems.partitioned_certificate import PartitionedJudge
@@ -153,7 +153,7 @@ class OnCluster:
                 task.known,
                 work=lambda rows, workers: ClusterWork(solver, setting.C, setting.intercept, rows, task, stop),
                 found=type(self)._found,
-                keep=lambda results: setattr(self, "solver_", _told(estimator.solver, solver, results)),
+                keep=lambda results: setattr(self, "solver_", told(estimator.solver, solver, results)),
             )
             estimator._run(job, partitions, None, {})
         finally:
@@ -203,7 +203,7 @@ class LinearSVC(OnCluster, linear_svc.LinearSVC):
     """
 
     _local = linear_svc.LinearSVC
-    _found = staticmethod(linear_svc._attributes)
+    _found = staticmethod(linear_svc.attributes)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> "LinearSVC":
         """Train on a Dask array or frame.
@@ -268,7 +268,7 @@ class LinearSVR(OnCluster, linear_svr.LinearSVR):
     """
 
     _local = linear_svr.LinearSVR
-    _found = staticmethod(linear_svr._attributes)
+    _found = staticmethod(linear_svr.attributes)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> "LinearSVR":
         """Train on a Dask array or frame; see `softmargin.dask.LinearSVC.fit`."""

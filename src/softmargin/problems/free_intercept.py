@@ -223,9 +223,8 @@ def minimise_over(
         return _search(G, width)
     first = known.step if known is not None and 0.0 < known.step < 1.0 else 1.0
     for region in _regions(line, (A0, B0, C), plane, first):
-        columns, sums = line.narrowed(region)
-        sums[2] -= line.total
-        few = _Rows(_Columns(*columns, line.unit), (A0, B0, C), tuple(sums))
+        (f, df, v), (sum_h, sum_vdf, sum_v) = line.narrowed(region)
+        few = _Rows(_Columns(f, df, v, line.unit), (A0, B0, C), (sum_h, sum_vdf, sum_v - line.total))
         lo, hi, _ = few.search(region, width)
         if lo.is_inside and hi.is_inside and (lo.slope < 0.0 <= hi.slope or hi.k == 0.0):
             return _better_end(lo, hi)

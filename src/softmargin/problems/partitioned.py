@@ -202,7 +202,8 @@ class PartitionedHinge:
         plane: PlaneAlong | None = None,
     ) -> LineMinimum:
         def search() -> LineMinimum:
-            line = self._line(f, df, None if plane is None else plane.c)
+            c: Any = None if plane is None else plane.c
+            line = self._line(f, df, c)
             if self.intercept.is_free:
                 known = plane if line.has_plane and line.n_rows >= free_intercept.MANY_ROWS else None
                 return LineMinimum(*free_intercept.minimise_over(line.nearest(), A0, B0, self.C, hint, known))
