@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,8 @@ class LostPiece(Exception):
 
 class MemoryChunks:
     """Blocks of rows in memory, as chunks. They are not copied."""
+
+    is_in_memory = True
 
     def __init__(self, blocks: Sequence[Any], n_cols: int) -> None:
         self._blocks: list[Any] = [as_rows(block) for block in blocks]
@@ -37,6 +39,12 @@ def _size_of(rows: RowAccess) -> ChunkSize:
     return ChunkSize(rows.n_rows, flat.values.size, flat.values.nbytes + flat.indices.nbytes)
 
 
+class GroupChunks(Chunks, Protocol):
+    """Chunks of a group, which say whether they take the memory of the worker."""
+
+    is_in_memory: bool
+
+
 class Group:
     """Consecutive partitions: rows, and columns such as y with an entry for each row.
 
@@ -44,7 +52,7 @@ class Group:
     another worker or to disk, and is forgotten with the group.
     """
 
-    def __init__(self, partitions: range, chunks: Chunks, columns: dict[str, np.ndarray]) -> None:
+    def __init__(self, partitions: range, chunks: GroupChunks, columns: dict[str, np.ndarray]) -> None:
         self.partitions = partitions
         self.chunks = chunks
         self.columns = columns
@@ -56,7 +64,7 @@ class Group:
     def __sizeof__(self) -> int:
         """For Dask, which decides by it what to move and what to put on disk."""
         columns = sum(column.nbytes for column in self.columns.values())
-        return columns + sum(size.n_bytes for size in self.chunks.sizes)
+        return columns + (sum(size.n_bytes for size in self.chunks.sizes) if self.chunks.is_in_memory else 0)
 
     @property
     def n_rows(self) -> int:

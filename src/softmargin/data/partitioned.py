@@ -79,6 +79,13 @@ def source_of(X: Any, columns: dict[str, Any]) -> Source:
     return Source(groups, ranges, text)
 
 
+def source_from(load: Callable[[range], Group], n_partitions: int, feature_names: Sequence[str] | None) -> Source:
+    """Groups that the workers load by themselves, each from a range of partitions."""
+    ranges = group_ranges(n_partitions)
+    names = None if feature_names is None else list(feature_names)
+    return Source([dask.delayed(load, pure=False)(own) for own in ranges], ranges, names)
+
+
 def group_ranges(n_partitions: int) -> list[range]:
     """Consecutive partitions in at most MAX_GROUPS groups."""
     n_groups = min(MAX_GROUPS, n_partitions)

@@ -8,6 +8,8 @@ import copy
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,11 +21,22 @@ from softmargin.core.result import Result, Solution, WeightStart
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers
 from softmargin.core.trace import Clock
+from softmargin.data.convert import is_storage
 from softmargin.data.groups import Group
-from softmargin.data.partitioned import Lost, Partitions, current_client, is_dask, mapped, source_of
+from softmargin.data.partitioned import (
+    Lost,
+    Partitions,
+    Source,
+    current_client,
+    is_dask,
+    mapped,
+    source_from,
+    source_of,
+)
 from softmargin.estimators import linear_svc, linear_svr, validation
 from softmargin.estimators.base import Job, Observers
 from softmargin.estimators.linear_base import told
+from softmargin.io.store import Store, StorePart
 from softmargin.problems.intercepts import Intercept
 from softmargin.problems.partitioned import Learned, Numbers, OneAgainstRest, PartitionedHinge, Posed
 from softmargin.problems.partitioned_certificate import PartitionedJudge
@@ -133,12 +146,7 @@ class OnCluster:
         if isinstance(solver, Automatic):
             solver = OCAS()
         check_kind(solver, (PLANES,), "a fit on a cluster")
-        if not is_dask(X):
-            raise SoftmarginError(
-                f"X is of the type {type(X).__name__}, no Dask array or frame: for data in memory use "
-                f"softmargin.{self._local.__name__}."
-            )
-        source = source_of(X, columns)
+        source = source_of(X, columns) if is_dask(X) else self._stored(X, columns)
         partitions = Partitions(current_client(client), source, estimator.n_jobs)
         try:
             estimator.n_features_in_ = partitions.n_cols
@@ -159,6 +167,23 @@ class OnCluster:
         finally:
             partitions.close()
         return self
+
+    def _stored(self, X: Any, columns: dict[str, Any]) -> Source:
+        """The chunks of a store in a folder that all workers see."""
+        path = X.path if is_storage(X) and hasattr(X, "path") else X
+        if not isinstance(path, (str, Path)):
+            raise SoftmarginError(
+                f"X is of the type {type(X).__name__}, no Dask array or frame, and no path of a Store: for data in "
+                f"memory use softmargin.{self._local.__name__}."
+            )
+        if given := [name for name, column in columns.items() if column is not None]:
+            raise SoftmarginError(
+                f"a store brings {given[0]} with it: leave {given[0]} out, or write it into the store."
+            )
+        store = Store(path)
+        names = tuple(name for name in columns if store.targets()[name] is not None)
+        n_chunks = store.n_chunks
+        return source_from(partial(_store_group, store.path.absolute(), names), n_chunks, store.feature_names)
 
     def _rows(self, X: Any, workers: Workers) -> Any:
         return X
@@ -206,13 +231,15 @@ class LinearSVC(OnCluster, linear_svc.LinearSVC):
     _found = staticmethod(linear_svc.attributes)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> "LinearSVC":
-        """Train on a Dask array or frame.
+        """Train on a Dask array or frame, or on a store that all workers see.
 
         Parameters
         ----------
-        X : Dask array or frame of shape (n_rows, n_features)
-            Blocks are dense arrays or scipy CSR matrices. They need not have known sizes.
+        X : Dask array or frame of shape (n_rows, n_features), or the path of a `Store`
+            Blocks are dense arrays or scipy CSR matrices. They need not have known sizes. Of a store in a folder that
+            all workers see, each reads its own chunks.
         y, sample_weight : Dask array or series with the same partitions as X
+            Left out for a store, which holds them.
         client : distributed.Client or None, default=None
             None is the current client.
 
@@ -291,6 +318,13 @@ class LinearSVR(OnCluster, linear_svr.LinearSVR):
 
 
 # What the workers do, with one group at a time.
+
+
+def _store_group(path: Path, names: tuple[str, ...], chunks: range) -> Group:
+    """The group of these chunks of a store, with these of its columns."""
+    part = StorePart(path, chunks)
+    columns = part.targets()
+    return Group(chunks, part, {name: columns[name] for name in names})
 
 
 def _checked_weights(group: Group) -> np.ndarray:

@@ -142,6 +142,10 @@ class Store(ChunkedRows):
         return self.n_rows, self.n_cols
 
     @property
+    def n_chunks(self) -> int:
+        return len(self._folder.manifest.chunks)
+
+    @property
     def size(self) -> int:
         """The number of stored values."""
         return sum(chunk.n_values for chunk in self._folder.manifest.chunks)
@@ -193,6 +197,34 @@ class Store(ChunkedRows):
             "softmargin train on it as it is; kernels and other libraries need arrays: store.blocks() reads them chunk "
             "by chunk."
         )
+
+
+class StorePart:
+    """Some chunks of a store that follow each other, for one of several machines that see the same folder."""
+
+    is_in_memory = False  # what the system keeps of the files in its cache is its own affair
+
+    def __init__(self, path: Path, chunks: range) -> None:
+        self._folder = _Folder(path, None)
+        self._chunks = chunks
+        self.n_cols = self._folder.n_cols
+        self.sizes = self._folder.sizes[chunks.start : chunks.stop]
+        self._kept: dict[int, DenseRows | CSRRows] = {}
+
+    def __reduce__(self) -> tuple:
+        return StorePart, (self._folder.path, self._chunks)
+
+    def read(self, k: int) -> DenseRows | CSRRows:
+        if k not in self._kept:
+            self._kept[k] = self._folder._mapped(self._chunks[k])
+        return self._kept[k]
+
+    def targets(self) -> dict[str, np.ndarray]:
+        """y, sample_weight and qid of its rows, as far as the store has them."""
+        first = sum(size.n_rows for size in self._folder.sizes[: self._chunks.start])
+        last = first + sum(size.n_rows for size in self.sizes)
+        store = Store(self._folder.path)
+        return {name: found[first:last].copy() for name, found in store.targets().items() if found is not None}
 
 
 def _reopened(path: Path, memory_bytes: float) -> Store:
