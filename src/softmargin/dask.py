@@ -1,7 +1,7 @@
 """Linear SVMs on a Dask cluster: the public names. Needs the extra `dask`: ``pip install softmargin[dask]``."""
 
 try:
-    from softmargin.estimators.on_dask import LinearSVC, LinearSVR
+    from softmargin.estimators.on_dask import LinearSVC, LinearSVR, RankSVM
 except ModuleNotFoundError as error:
     if error.name not in ("dask", "distributed"):
         raise
@@ -11,4 +11,4 @@ except ModuleNotFoundError as error:
         "softmargin.dask needs Dask and its scheduler: pip install 'softmargin[dask]'."
     ) from error
 
-__all__ = ["LinearSVC", "LinearSVR"]
+__all__ = ["LinearSVC", "LinearSVR", "RankSVM"]

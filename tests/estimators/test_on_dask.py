@@ -20,7 +20,7 @@ from softmargin import SoftmarginError, Status, certify
 pytest.importorskip("distributed", reason="Dask is an extra")
 from distributed import Client, LocalCluster
 
-from softmargin.dask import LinearSVC, LinearSVR
+from softmargin.dask import LinearSVC, LinearSVR, RankSVM
 from softmargin.data.partitioned import Partitions
 
 # A worker that dies twice with the same task is one too many; by default it is four times, which takes long.
@@ -126,6 +126,17 @@ class TestTheSameProblem:
         assert again.dual <= found.certificate_.primal
         assert found.certificate_.dual <= again.primal
 
+    def test_a_fit_that_ends_early_warns_and_is_continued_from_its_weights(self, client):
+        X, y = on_dask(*problem())
+        model = LinearSVC(tol=1e-6, max_iter=8, warm_start=True)
+        with pytest.warns(softmargin.ConvergenceWarning, match=r"raise max_iter \(now 8\)") as caught:
+            model.fit(X, y)
+        assert caught[0].filename == __file__
+        first = model.certificate_.primal
+        model.set_params(max_iter=None).fit(X, y)
+        assert model.status_ is Status.OPTIMAL
+        assert model.trace_.primal[0] == pytest.approx(first, rel=1e-9)
+
     def test_a_model_is_an_ordinary_one_afterwards(self, client, tmp_path):
         X, y = problem()
         found = LinearSVC().fit(*on_dask(X, y))
@@ -146,6 +157,53 @@ class TestTheSameProblem:
         assert found.feature_names_in_.tolist() == ["a", "b", "c"]
         assert_as_good(found, softmargin.LinearSVC(solver="ocas").fit(X, y), frame[["a", "b", "c"]], y)
         assert (found.predict(parts[["a", "b", "c"]]).compute() == found.predict(frame[["a", "b", "c"]])).all()
+
+
+class TestRanking:
+    def data(self, n=1200, seed=0):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 5))
+        qid = np.repeat(np.arange(n // 20), 20)
+        y = np.floor(X @ np.arange(5.0) + 2.0 * rng.normal(size=n) + qid % 7)
+        return X, y, qid, rng.integers(1, 3, n).astype(float)
+
+    def in_blocks(self, columns):
+        sizes = (100, 300, 20, 380, 0, 400)
+        return [da.from_array(c, chunks=(sizes, -1) if c.ndim == 2 else (sizes,)) for c in columns]
+
+    @pytest.mark.parametrize(
+        ("options", "n_columns"), [({}, 3), ({"pairs": "sum", "C": 1e-3}, 4), ({"query_weight": "equal"}, 4)]
+    )
+    def test_pairs_within_queries(self, client, options, n_columns):
+        columns = self.data()[:n_columns]
+        found = RankSVM(**options).fit(*self.in_blocks(columns))
+        local = softmargin.RankSVM(**options).fit(*columns)
+        assert found.status_ is Status.OPTIMAL
+        assert found.n_pairs_ == pytest.approx(local.n_pairs_, rel=1e-12)
+        assert found.certificate_.relative_gap <= found.tol
+        assert found.certificate_.dual <= local.certificate_.primal
+        assert local.certificate_.dual <= found.certificate_.primal
+        again = certify(found.to_local(), columns[0], columns[1], qid=columns[2], sample_weight=(*columns, None)[3])
+        assert again.primal == pytest.approx(found.certificate_.primal, rel=1e-9)
+        np.testing.assert_allclose(found.predict(da.from_array(columns[0])).compute(), found.predict(columns[0]))
+        again = RankSVM(**options).fit(*self.in_blocks(columns))
+        np.testing.assert_array_equal(again.coef_, found.coef_)
+
+    def test_a_killed_worker(self, client, monkeypatch):
+        columns = self.data(seed=1)
+        at_round(monkeypatch, 20, lambda: kill_a_worker(client))
+        found = RankSVM(tol=1e-4).fit(*self.in_blocks(columns))
+        local = softmargin.RankSVM(tol=1e-4).fit(*columns)
+        assert found.status_ is Status.OPTIMAL
+        assert found.certificate_.dual <= local.certificate_.primal
+        assert local.certificate_.dual <= found.certificate_.primal
+
+    def test_a_query_in_two_partitions_is_named(self, client):
+        X, y, qid, _ = self.data()
+        with pytest.raises(SoftmarginError, match="the query 19 has rows in the partitions 1 and 2"):
+            RankSVM().fit(*on_dask(X, y, np.where(qid < 15, 100 + qid, 19), n_blocks=4))
+        with pytest.raises(SoftmarginError, match="qid is missing"):
+            RankSVM().fit(*on_dask(X, y))
 
 
 class TestStores:

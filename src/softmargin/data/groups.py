@@ -48,18 +48,22 @@ class GroupChunks(Chunks, Protocol):
 class Group:
     """Consecutive partitions: rows, and columns such as y with an entry for each row.
 
+    `numbers` are those of the partitions that have rows, one for each chunk.
     `memory` is for what can be computed again, such as outputs of the rows: it is not sent along if the group moves to
     another worker or to disk, and is forgotten with the group.
     """
 
-    def __init__(self, partitions: range, chunks: GroupChunks, columns: dict[str, np.ndarray]) -> None:
+    def __init__(
+        self, partitions: range, chunks: GroupChunks, columns: dict[str, np.ndarray], numbers: list[int]
+    ) -> None:
         self.partitions = partitions
+        self.numbers = numbers
         self.chunks = chunks
         self.columns = columns
         self.memory: dict[Any, Any] = {}
 
     def __reduce__(self) -> tuple:
-        return Group, (self.partitions, self.chunks, self.columns)
+        return Group, (self.partitions, self.chunks, self.columns, self.numbers)
 
     def __sizeof__(self) -> int:
         """For Dask, which decides by it what to move and what to put on disk."""
@@ -111,7 +115,8 @@ def in_memory(partitions: range, blocks: Sequence[Any], columns: dict[str, Seque
             )
     vectors = {name: _joined(name, partitions, found, parts) for name, parts in columns.items()}
     occupied = [rows.native() for rows in found if rows.n_rows]
-    return Group(partitions, MemoryChunks(occupied, widths[0]), vectors)
+    numbers = [number for number, rows in zip(partitions, found, strict=True) if rows.n_rows]
+    return Group(partitions, MemoryChunks(occupied, widths[0]), vectors, numbers)
 
 
 def _joined(name: str, partitions: range, rows: Sequence[RowAccess], parts: Sequence[Any]) -> np.ndarray:

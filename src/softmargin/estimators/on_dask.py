@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import fsum
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import PLANES
-from softmargin.core.result import Result, Solution, WeightStart
+from softmargin.core.result import PlaneSolution, Result, Solution
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Cancel, Workers
 from softmargin.core.trace import Clock
@@ -33,13 +34,20 @@ from softmargin.data.partitioned import (
     source_from,
     source_of,
 )
-from softmargin.estimators import linear_svc, linear_svr, validation
+from softmargin.estimators import linear_svc, linear_svr, rank_svm, validation
 from softmargin.estimators.base import Job, Observers
+from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import told
 from softmargin.io.store import Store, StorePart
-from softmargin.problems.intercepts import Intercept
 from softmargin.problems.partitioned import Learned, Numbers, OneAgainstRest, PartitionedHinge, Posed
 from softmargin.problems.partitioned_certificate import PartitionedJudge
+from softmargin.problems.partitioned_ranking import (
+    PairWeights,
+    PartitionedRanking,
+    PartitionedRankingJudge,
+    RankPosed,
+    pair_sums,
+)
 from softmargin.solvers.automatic import Automatic
 from softmargin.solvers.base import Solver, check_kind, run
 from softmargin.solvers.cutting_plane.ocas import OCAS
@@ -48,11 +56,18 @@ MOST_LABELS = 100_000  # a group with more labels than this holds measurements, 
 
 
 @dataclass(frozen=True)
-class ClusterTask:
-    """What is to be learned on the cluster: sub-problems with their scales."""
+class SubProblem:
+    """A problem on the cluster: `pose(workers, tol)` makes it and its judge. `key` is what workers know it by."""
 
-    learned: Sequence[Learned]
-    scales: Sequence[float]
+    key: str
+    pose: Callable[[Workers, float], tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class ClusterTask:
+    """What is to be learned on the cluster; see `base.Job` for titles and known attributes."""
+
+    problems: Sequence[SubProblem]
     titles: Sequence[str]
     known: dict[str, Any]
 
@@ -62,8 +77,6 @@ class ClusterWork:
     """The sub-problems one after the other, each on all workers. See `base.Work`."""
 
     solver: Solver
-    C: float
-    intercept: Intercept
     partitions: Partitions
     task: ClusterTask
     stop: Stop
@@ -90,7 +103,7 @@ class ClusterWork:
         observers: Observers = lambda k, candidate: (),
     ) -> list[Result]:
         cancel, clock = cancel or Cancel(), Clock()
-        n_tasks = len(self.task.learned)
+        n_tasks = len(self.task.problems)
         results = []
         for k in range(n_tasks):
             limit = self.stop
@@ -101,20 +114,22 @@ class ClusterWork:
         return results
 
     def _solved(self, k: int, limit: Stop, start: Any, cancel: Cancel, observers: Observers) -> Result:
-        partitions, workers, scale = self.partitions, Workers(1), self.task.scales[k]
-        posed = Posed(self.task.learned[k], self.C, self.intercept)
-        problem = PartitionedHinge(partitions, Lost, posed, partitions.n_rows, partitions.n_cols, scale, workers)
+        partitions, workers = self.partitions, Workers(1)
+        problem, judge = self.task.problems[k].pose(workers, limit.tol)
         partitions.check = workers.check
 
-        def whole(solution: Solution) -> Solution:
-            return replace(solution, alpha=problem.fetched(solution.alpha))  # type: ignore[arg-type]
+        def whole(solution: Any) -> Solution:
+            """The dual vector is brought here, once. That of a ranking is made of planes, which stay where they are."""
+            if isinstance(solution, PlaneSolution):
+                return Solution(solution.w, solution.b, solution.alpha)
+            return replace(solution, alpha=problem.fetched(solution.alpha))
 
         try:
             result = run(
                 self.solver,
                 problem,
                 limit,
-                PartitionedJudge(partitions, Lost, posed, scale, limit.tol),
+                judge,
                 start=start,
                 observers=observers(k, lambda state: whole(self.solver.solution(problem, state))),
                 workers=workers,
@@ -124,7 +139,7 @@ class ClusterWork:
                 cancel.set()
             return replace(result, solution=whole(result.solution), state=None)
         finally:
-            partitions.forget(("problem", posed.key))
+            partitions.forget(("problem", self.task.problems[k].key))
 
 
 class OnCluster:
@@ -141,7 +156,7 @@ class OnCluster:
                 "on a cluster only the plain hinge losses are minimised, one class against the rest: set "
                 "loss='hinge' (for regression 'epsilon_insensitive') and multi_class='ovr'."
             )
-        setting = estimator._setting()
+        estimator._setting()  # checks C and the like
         solver, stop, _ = estimator._limits()
         if isinstance(solver, Automatic):
             solver = OCAS()
@@ -159,7 +174,7 @@ class OnCluster:
                 1,
                 task.titles,
                 task.known,
-                work=lambda rows, workers: ClusterWork(solver, setting.C, setting.intercept, rows, task, stop),
+                work=lambda rows, workers: ClusterWork(solver, rows, task, stop),
                 found=type(self)._found,
                 keep=lambda results: setattr(self, "solver_", told(estimator.solver, solver, results)),
             )
@@ -167,6 +182,17 @@ class OnCluster:
         finally:
             partitions.close()
         return self
+
+    def _hinge(self, partitions: Partitions, learned: Learned, scale: float) -> SubProblem:
+        setting = self._setting()  # type: ignore[attr-defined]
+        posed = Posed(learned, setting.C, setting.intercept)
+        shape = partitions.n_rows, partitions.n_cols
+
+        def pose(workers: Workers, tol: float) -> tuple[PartitionedHinge, PartitionedJudge]:
+            problem = PartitionedHinge(partitions, Lost, posed, *shape, scale, workers)
+            return problem, PartitionedJudge(partitions, Lost, posed, scale, tol)
+
+        return SubProblem(learned.key, pose)
 
     def _stored(self, X: Any, columns: dict[str, Any]) -> Source:
         """The chunks of a store in a folder that all workers see."""
@@ -230,6 +256,7 @@ class LinearSVC(OnCluster, linear_svc.LinearSVC):
     _local = linear_svc.LinearSVC
     _found = staticmethod(linear_svc.attributes)
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> "LinearSVC":
         """Train on a Dask array or frame, or on a store that all workers see.
 
@@ -266,16 +293,13 @@ class LinearSVC(OnCluster, linear_svc.LinearSVC):
         factors = validation.class_weights(self.class_weight, classes, numbers, mass)
         validation.two_classes_left(numbers, mass * factors)
         validation.finite_scale(self.C, [mass * factors])
+        scale = self.C * float((mass * factors).sum())
         positives = [1] if classes.size == 2 else range(classes.size)
         return ClusterTask(
-            [OneAgainstRest(uuid.uuid4().hex, classes, k, factors) for k in positives],
-            [self.C * float((mass * factors).sum())] * len(positives),
+            [self._hinge(partitions, OneAgainstRest(uuid.uuid4().hex, classes, k, factors), scale) for k in positives],
             ["LinearSVC"] if len(positives) == 1 else [f"LinearSVC class {label}" for label in classes],
             {"classes_": classes},
         )
-
-    def _model_starts(self, job: Job, work: Any, rows: Any) -> list[WeightStart] | None:
-        return super()._model_starts(job, work, rows)
 
     def decision_function(self, X: Any) -> Any:
         """As in `softmargin.LinearSVC`, lazily for a Dask collection."""
@@ -297,6 +321,7 @@ class LinearSVR(OnCluster, linear_svr.LinearSVR):
     _local = linear_svr.LinearSVR
     _found = staticmethod(linear_svr.attributes)
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> "LinearSVR":
         """Train on a Dask array or frame; see `softmargin.dask.LinearSVC.fit`."""
         return self._fit_on(X, {"y": y, "sample_weight": sample_weight}, client)
@@ -310,21 +335,102 @@ class LinearSVR(OnCluster, linear_svr.LinearSVR):
         distance, size, weight = (float(sum(part[k] for part in sizes)) for k in range(3))
         validation.finite_scale(self.C, [np.array([weight]), np.array([size])])
         scale = self.C * (distance or size or weight)
-        return ClusterTask([Numbers(uuid.uuid4().hex, epsilon)], [scale], ["LinearSVR"], {})
+        learned = Numbers(uuid.uuid4().hex, epsilon)
+        return ClusterTask([self._hinge(partitions, learned, scale)], ["LinearSVR"], {})
 
     def predict(self, X: Any) -> Any:
         """A number for each row, lazily for a Dask collection."""
         return self._mapped("predict", X, np.empty(1)) if is_dask(X) else super().predict(X)
 
 
+class RankSVM(OnCluster, rank_svm.RankSVM):
+    """`softmargin.RankSVM` for Dask arrays and frames: the same problem, the same certificate, rows on the workers.
+
+    All rows of a query must lie in one partition. Parameters and attributes are those of `softmargin.RankSVM`; `n_jobs`
+    and `warm_start` are as in `softmargin.dask.LinearSVC`.
+    """
+
+    _local = rank_svm.RankSVM
+    _found = staticmethod(lambda rows, solutions: {"coef_": solutions[0].w})
+
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None, *, client: Any = None
+    ) -> "RankSVM":
+        """Train on a Dask array or frame, or on the path of a store that all workers see.
+
+        Parameters
+        ----------
+        X, y, sample_weight, client : as for `softmargin.dask.LinearSVC.fit`
+        qid : Dask array or series with the same partitions as X
+            The query of each row.
+        """
+        return self._fit_on(X, {"y": y, "qid": qid, "sample_weight": sample_weight}, client)
+
+    def _posed_on(self, partitions: Partitions) -> ClusterTask:
+        rank_svm.refuse_query_column(getattr(self, "feature_names_in_", ()))
+        _check_whole(partitions.each(_queries))
+        setting = self._setting()
+        posed = RankPosed(uuid.uuid4().hex, setting.C, setting.equal_queries)
+        sums = partitions.each(pair_sums, posed)
+        n_slots, has_weights = sum(part[0] for part in sums), any(part[3] for part in sums)
+        pairs = PairWeights(n_slots, fsum(part[1] for part in sums), has_weights, setting.average)
+        validation.finite_scale(1.0 if setting.average else setting.C, [np.array([pairs.n_pairs])])
+        if not pairs.n_pairs > 0.0:
+            raise SoftmarginError(
+                "there is no pair of rows with different y in any query, both of weight above 0: check that qid is the "
+                "same for all rows that are to be compared with each other."
+            )
+        scale, shape = setting.C * pairs.unit * pairs.n_pairs, (partitions.n_rows, partitions.n_cols)
+
+        def pose(workers: Workers, tol: float) -> tuple[PartitionedRanking, PartitionedRankingJudge]:
+            problem = PartitionedRanking(partitions, Lost, posed, *shape, scale, workers, pairs)
+            return problem, PartitionedRankingJudge(partitions, Lost, posed, pairs, scale, tol)
+
+        known = {"n_pairs_": fsum(part[2] for part in sums)}
+        return ClusterTask([SubProblem(posed.key, pose)], ["RankSVM"], known)
+
+    def decision_function(self, X: Any) -> Any:
+        """The score of each row, lazily for a Dask collection."""
+        return self._mapped("predict", X, np.empty(1)) if is_dask(X) else super().decision_function(X)
+
+
+def _check_whole(found: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Refuse a query whose rows lie in two partitions."""
+    queries, numbers = (np.concatenate([part[k] for part in found]) for k in range(2))
+    order = np.argsort(queries, kind="stable")
+    queries, numbers = queries[order], numbers[order]
+    is_torn = queries[1:] == queries[:-1]
+    if is_torn.any():
+        k = int(np.argmax(is_torn))
+        raise SoftmarginError(
+            f"the query {queries[k]!s} has rows in the partitions {numbers[k]} and {numbers[k + 1]}: all rows of a "
+            "query must lie in one partition. Sort by query, and divide there: for frames, set_index('qid') does both."
+        )
+
+
 # What the workers do, with one group at a time.
+
+
+def _queries(group: Group, workers: Workers) -> tuple[np.ndarray, np.ndarray]:
+    """The queries of each partition, and the numbers of the partitions, after all columns were checked."""
+    try:
+        validation.ranking_targets(_targets(group))
+    except SoftmarginError as error:
+        raise SoftmarginError(f"{_place(group)}: {error}") from None
+    _checked_weights(group)
+    if "qid" not in group.columns:
+        raise SoftmarginError("qid is missing: give the query of each row, with the same partitions as X.")
+    starts = np.cumsum([size.n_rows for size in group.chunks.sizes])[:-1]
+    found = [np.unique(part) for part in np.split(group.columns["qid"], starts)]
+    return np.concatenate(found), np.repeat(group.numbers, [part.size for part in found])
 
 
 def _store_group(path: Path, names: tuple[str, ...], chunks: range) -> Group:
     """The group of these chunks of a store, with these of its columns."""
     part = StorePart(path, chunks)
     columns = part.targets()
-    return Group(chunks, part, {name: columns[name] for name in names})
+    return Group(chunks, part, {name: columns[name] for name in names}, list(chunks))
 
 
 def _checked_weights(group: Group) -> np.ndarray:

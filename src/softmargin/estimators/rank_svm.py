@@ -180,7 +180,7 @@ class RankSVM(LinearEstimator):
         )
 
     def _posed(self, setting: RankSetting, X: Any, y: np.ndarray, qid: Any = None, sample_weight: Any = None) -> Posed:
-        _refuse_query_column(getattr(self, "feature_names_in_", ()))
+        refuse_query_column(getattr(self, "feature_names_in_", ()))
         target = rank_target(setting, y, qid, sample_weight)
         return Posed(
             setting,
@@ -214,7 +214,7 @@ class RankSVM(LinearEstimator):
         return 1.0 - swapped_pairs(y, self.predict(X), qid, sample_weight)
 
 
-def _refuse_query_column(names: Iterable[str]) -> None:
+def refuse_query_column(names: Iterable[str]) -> None:
     """Refuse a column named qid among the features: the model would learn from it as if it were a measurement."""
     found = [name for name in names if name.lower() == "qid"]
     if found:

@@ -131,12 +131,12 @@ class Remote:
 
 
 @dataclass(frozen=True)
-class PartitionedHinge:
-    """`RiskProblem` over groups of rows, whose scale is known. `lost` is what a round raises if memory was lost."""
+class GroupProblem:
+    """What problems over groups of rows have in common. `lost` is what a round raises if memory was lost."""
 
     groups: Groups
     lost: type[Exception]
-    posed: Posed
+    posed: Any
     n_rows: int
     n_cols: int
     scale: float
@@ -149,6 +149,45 @@ class PartitionedHinge:
     @property
     def C(self) -> float:
         return self.posed.C
+
+    @cached_property
+    def _numbers(self) -> Any:
+        return count()
+
+    def named(self, kind: str, w: np.ndarray) -> Remote:
+        """A new name."""
+        return Remote((kind, self.posed.key, next(self._numbers)), w, self.groups)
+
+    def outputs(self, w: np.ndarray) -> Remote:
+        """Made when it is needed."""
+        return self.named("f", np.array(w))
+
+    def slope(self, c: Remote, before: Remote | None = None) -> np.ndarray:
+        return c.slope.copy() if before is None else c.slope - before.slope
+
+    def coefficients(self, witnesses: Sequence[Remote], weights: np.ndarray) -> np.ndarray:
+        raise SoftmarginError("planes of rows on a cluster are kept as weights, never as outputs.")
+
+    def _each(self, function: Callable[..., Any], made: Sequence[Remote], *arguments: Any) -> list[Any]:
+        """A round that makes these vectors where they are not there yet."""
+        found = self.groups.each(function, self.posed, *arguments)
+        for vector in made:
+            vector.is_there = True
+        return found
+
+    def _unless_lost(self, vectors: Sequence[Remote], method: Callable[[], T]) -> T:
+        """The method, from its beginning if a worker was lost meanwhile: these vectors are made again then."""
+
+        def make_again() -> None:
+            for vector in vectors:
+                vector.is_there = False
+
+        return unless_lost(self.lost, method, make_again)
+
+
+@dataclass(frozen=True)
+class PartitionedHinge(GroupProblem):
+    """`RiskProblem` of hinges over groups of rows; `posed` is a `Posed`."""
 
     @property
     def intercept(self) -> Intercept:
@@ -165,21 +204,6 @@ class PartitionedHinge:
     @property
     def n_weights(self) -> int:
         return self.n_cols + self.intercept.n_weights
-
-    @cached_property
-    def _numbers(self) -> Any:
-        return count()
-
-    def named(self, kind: str, w: np.ndarray, *, is_there: bool = False) -> Remote:
-        """A new name."""
-        return Remote((kind, self.posed.key, next(self._numbers)), w, self.groups, is_there=is_there)
-
-    def outputs(self, w: np.ndarray) -> Remote:
-        """Made when it is needed."""
-        return self.named("f", np.array(w))
-
-    def slope(self, c: Remote, before: Remote | None = None) -> np.ndarray:
-        return c.slope.copy() if before is None else c.slope - before.slope
 
     def risk(self, f: Remote) -> float:
         def risk() -> float:
@@ -269,9 +293,6 @@ class PartitionedHinge:
             start = stop
         return risk, size + more, own, [part[2] for part in parts]
 
-    def coefficients(self, witnesses: Sequence[Remote], weights: np.ndarray) -> np.ndarray:
-        raise SoftmarginError("planes of rows on a cluster are kept as weights, never as outputs.")
-
     def solution(self, w: np.ndarray, f: Remote, witnesses: Sequence[Remote], weights: np.ndarray) -> Solution:
         alpha = self.named("alpha", np.empty(0))
         used = [(plane, float(weight)) for plane, weight in zip(witnesses, weights, strict=True) if weight != 0.0]
@@ -304,7 +325,15 @@ class PartitionedHinge:
         return np.concatenate(unless_lost(self.lost, lambda: self.groups.each(_fetch, vector.key), vector.remake))
 
     def _line(self, f: Remote, df: Remote, c: Remote | None = None) -> "_Line":
-        return _Line(self, f, df, c)
+        """The same object for the same line: its samples are there already."""
+        if self._lines and self._lines[0].is_along(f, df, c):
+            return self._lines[0]
+        self._lines[:] = [_Line(self, f, df, c)]
+        return self._lines[0]
+
+    @cached_property
+    def _lines(self) -> "list[_Line]":
+        return []
 
     @cached_property
     def _latest(self) -> list[Remote]:
@@ -317,22 +346,6 @@ class PartitionedHinge:
 
     def _remember(self, c: Remote) -> None:
         self._latest[:] = [c]
-
-    def _each(self, function: Callable[..., Any], made: Sequence[Remote], *arguments: Any) -> list[Any]:
-        """A round that makes these vectors where they are not there yet."""
-        found = self.groups.each(function, self.posed, *arguments)
-        for vector in made:
-            vector.is_there = True
-        return found
-
-    def _unless_lost(self, vectors: Sequence[Remote], method: Callable[[], T]) -> T:
-        """The method, from its beginning if a worker was lost meanwhile: these vectors are made again then."""
-
-        def make_again() -> None:
-            for vector in vectors:
-                vector.is_there = False
-
-        return unless_lost(self.lost, method, make_again)
 
 
 def unless_lost(lost: type[Exception], method: Callable[[], T], prepare: Callable[[], None]) -> T:
@@ -357,6 +370,9 @@ class _Line:
         self._problem, self._f, self._df, self._c = problem, f, df, c
         self.unit = 0.0 if problem.has_targets else 1.0
         self.total = 0.0
+
+    def is_along(self, f: Remote, df: Remote, c: Remote | None) -> bool:
+        return f is self._f and df is self._df and (c is None or c is self._c)
 
     @property
     def n_rows(self) -> int:
@@ -437,14 +453,14 @@ def group_problem(group: Group, workers: Workers, posed: Posed) -> Hinge:
     return group.remembered(("problem", posed.key), make)
 
 
-def group_vector(group: Group, problem: Hinge, ref: tuple) -> np.ndarray:
-    """A vector of outputs, remembered or made of its weights."""
+def group_vector(group: Group, ref: tuple, n: int, outputs: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """A vector of n outputs, remembered or made of its weights."""
     key, w = ref
     found = group.memory.get(key)
     if found is None:
         if w is None:
             raise LostPiece
-        found = problem.outputs(w) if w.any() else np.zeros(problem.n_outputs)
+        found = outputs(w) if w.any() else np.zeros(n)
         group.memory[key] = found
     return found
 
@@ -459,7 +475,8 @@ def _has_targets(group: Group, workers: Workers, posed: Posed) -> bool:
 
 def _pair(group: Group, workers: Workers, posed: Posed, f: tuple, df: tuple) -> tuple[np.ndarray, np.ndarray, Hinges]:
     problem = group_problem(group, workers, posed)
-    return problem.shifted(group_vector(group, problem, f)), group_vector(group, problem, df), problem.hinges
+    at, along = (group_vector(group, ref, problem.n_outputs, problem.outputs) for ref in (f, df))
+    return problem.shifted(at), along, problem.hinges
 
 
 def _risk(group: Group, workers: Workers, posed: Posed, f: tuple) -> float:

@@ -67,22 +67,22 @@ class PartitionedJudge:
         try:
             square = intercept.square(b)
             rest = Bound(0.5 * float(w @ w + square), above(0.5 * (square_above(w) + square * SLACK)))
-            primal = _sum_above([rest, *self.groups.each(_losses, posed, w, b)])
+            primal = sum_above([rest, *self.groups.each(_losses, posed, w, b)])
 
             parts = self._dual_parts(dual_key, beta_key)
-            linear = _sum_below([part.linear for part in parts])
+            linear = sum_below([part.linear for part in parts])
             sum_beta = sum((part.sum_beta for part in parts), Fraction(0))
             extra = 0.5 * intercept.dual_square(float(sum_beta))
             w_beta = added([part.w for part in parts])
             used = sum(part.used for part in parts)
-            far = _added_above(part.reach for part in parts)
+            far = added_above(part.reach for part in parts)
             length = combination_above(w_beta, used, far, len(parts))
             value = linear.value - 0.5 * float(w_beta @ w_beta) - extra
             dual = Bound(value, dual_below(linear.bound, length, extra * SLACK))
 
             if is_coarse(primal, dual, self.scale, self.tol):
-                primal = _sum_above([rest, *self.groups.each(_sharper_losses, posed, w, b)])
-                length = min(length, _length_of_pairs(self.groups.each(_pairs, posed, beta_key), used, far))
+                primal = sum_above([rest, *self.groups.each(_sharper_losses, posed, w, b)])
+                length = min(length, length_of_pairs(self.groups.each(_pairs, posed, beta_key), used, far))
                 dual = Bound(value, dual_below(linear.bound, length, extra * SLACK))
 
             b_beta = intercept.dual_intercept(float(sum_beta)) if intercept.feature else 0.0
@@ -125,21 +125,21 @@ class PartitionedJudge:
         return max(part[2] for part in wishes)
 
 
-def _sum_above(bounds: Sequence[Bound]) -> Bound:
+def sum_above(bounds: Sequence[Bound]) -> Bound:
     total = bounds[0]
     for bound in bounds[1:]:
         total = total.plus(bound)
     return total
 
 
-def _sum_below(bounds: Sequence[Bound]) -> Bound:
+def sum_below(bounds: Sequence[Bound]) -> Bound:
     total = bounds[0]
     for bound in bounds[1:]:
         total = Bound(total.value + bound.value, below(total.bound + bound.bound))
     return total
 
 
-def _added_above(numbers: Any) -> float:
+def added_above(numbers: Any) -> float:
     """An upper bound of a sum of numbers of at least zero."""
     total = 0.0
     for number in numbers:
@@ -157,7 +157,7 @@ def _shared_out(excess: int, room: Sequence[int]) -> list[int]:
     return own
 
 
-def _length_of_pairs(parts: Sequence[tuple[np.ndarray, np.ndarray, float]], used: int, far: float) -> float:
+def length_of_pairs(parts: Sequence[tuple[np.ndarray, np.ndarray, float]], used: int, far: float) -> float:
     """An upper bound of |X'beta| from the sums of the groups in pairs of numbers."""
     high, low = parts[0][0].copy(), parts[0][1].copy()
     sizes = np.abs(low)

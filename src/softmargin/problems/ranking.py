@@ -37,10 +37,10 @@ from softmargin.problems.base import LineMinimum, Pattern, PlaneAlong, is_wide
 from softmargin.problems.bracketing import Probe, search
 
 # Relative, of the bracket. On a9a and w8a a tenth of it saves no iteration and costs a fifth more counts.
-_WIDTH = 0.1
+WIDTH = 0.1
 # A plane is made at scores rounded to float32 where they are at most this large. It loses what the pairs lose that
 # change sides: a share of about 1e-7 times the largest score, each by as little.
-_SINGLE_UP_TO = 100.0
+SINGLE_UP_TO = 100.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Ranking:
         return self._known(self.pairs.take(f), 0.0).risk
 
     def pattern(self, f: np.ndarray) -> Pattern:
-        scores = f.astype(np.float32) if np.abs(f).max() <= _SINGLE_UP_TO else f
+        scores = f.astype(np.float32) if np.abs(f).max() <= SINGLE_UP_TO else f
         net, total = self.pairs.count(self.pairs.take(scores), workers=self.workers)
         c = self.pairs.spread(-self.unit * net)
         kept = c if is_wide(self.n_outputs, self.n_weights) else None
@@ -144,7 +144,7 @@ class Ranking:
             return Probe(k, value, slope, C * known.risk, known)
 
         first = hint.step if hint is not None and 0.0 < hint.step < 1.0 else 1.0
-        lo, hi = search(probe, probe(0.0, hint), _WIDTH, first)
+        lo, hi = search(probe, probe(0.0, hint), WIDTH, first)
         best = lo if lo.value < hi.value else hi
         return LineMinimum(best.k, lo.k, hi.k, best.known)
 

@@ -66,9 +66,9 @@ class RankingJudge:
         lengths = lengths_above(self.rows)
         scale = self.C * self._unit * self.pairs.n_pairs
         half_norm = Bound(0.5 * float(w @ w), above(0.5 * square_above(w)))
-        primal = half_norm.plus(self._loss(outputs(self.rows, w, lengths)))
+        primal = half_norm.plus(self.loss(outputs(self.rows, w, lengths)))
 
-        planes = self._combined(solution)
+        planes = self.combined(solution)
         spread = planes.count_error * float(lengths.max(initial=0.0))  # of X'g, because counts are rounded
         length, w_gamma = combination(self.rows, planes.g, lengths)
         w_gamma = -w_gamma
@@ -76,10 +76,10 @@ class RankingJudge:
         dual = Bound(planes.e - 0.5 * sq_norm, dual_value(planes.least_e, length + spread))
         if is_coarse(primal, dual, scale, self.tol):
             sharp = sharper_outputs(self.rows, w, lengths, np.arange(self.rows.n_rows))
-            primal = half_norm.plus(self._loss(sharp))
+            primal = half_norm.plus(self.loss(sharp))
             length = min(length, sharper_combination(self.rows, planes.g, lengths))
             dual = Bound(dual.value, dual_value(planes.least_e, length + spread))
-        risk = self._loss(outputs(self.rows, w_gamma, lengths)).value
+        risk = self.loss(outputs(self.rows, w_gamma, lengths)).value
         violation = (0.5 * sq_norm + risk - dual.value) / scale
         return certificate(primal, dual, scale, max(0.0, violation))
 
@@ -92,7 +92,7 @@ class RankingJudge:
         """Relative error of counts, with u among their factors."""
         return gamma(2 * self.pairs.rows.size + 40) if self.pairs.has_weights else gamma(8)
 
-    def _loss(self, found: Outputs) -> Bound:
+    def loss(self, found: Outputs) -> Bound:
         """C R(w), and an upper bound of it."""
         pairs, take = self.pairs, self.pairs.take
         f = take(found.f + found.low)
@@ -112,7 +112,7 @@ class RankingJudge:
         most += (counting * margin + (counting + gamma(f.size + 8)) * width) * total * SLACK
         return Bound(value, above(self.C * self._unit * max(0.0, most) * (1.0 + counting + gamma(4))))
 
-    def _combined(self, solution: PlaneSolution) -> "_Planes":
+    def combined(self, solution: PlaneSolution) -> "_Planes":
         """The weighted planes, which are counted here, for gamma made feasible."""
         if len(solution.points) != len(solution.alpha):
             raise SoftmarginError(f"there are {len(solution.alpha)} weights for {len(solution.points)} score vectors.")
