@@ -135,7 +135,7 @@ class TestTheSameProblem:
         first = model.certificate_.primal
         model.set_params(max_iter=None).fit(X, y)
         assert model.status_ is Status.OPTIMAL
-        assert model.trace_.primal[0] == pytest.approx(first, rel=1e-9)
+        assert model.trace_.to_dict()["primal"][0] == pytest.approx(first, rel=1e-9)
 
     def test_a_model_is_an_ordinary_one_afterwards(self, client, tmp_path):
         X, y = problem()
