@@ -27,16 +27,41 @@ from softmargin.data.partitioned import Partitions
 SETTINGS = {"distributed.scheduler.allowed-failures": 1, "distributed.worker.memory.terminate": False}
 
 
+class Clusters:
+    """Keeps a cluster of two processes for all tests, and makes another one if a worker that was killed stays away."""
+
+    def __init__(self):
+        self.current = None
+
+    def ready(self):
+        if self.current is not None:
+            try:
+                with Client(self.current, set_as_default=False) as client:
+                    client.wait_for_workers(2, timeout=15)
+                return self.current
+            except TimeoutError:
+                self.current.close()
+        self.current = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+        return self.current
+
+
 @pytest.fixture(scope="module")
-def cluster():
-    with dask.config.set(SETTINGS), LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
-        yield cluster
+def clusters():
+    found = Clusters()
+    with dask.config.set(SETTINGS):
+        yield found
+        if found.current is not None:
+            found.current.close()
+
+
+@pytest.fixture
+def cluster(clusters):
+    return clusters.ready()
 
 
 @pytest.fixture
 def client(cluster):
     with Client(cluster) as client:
-        client.wait_for_workers(2)
         yield client
 
 
@@ -352,7 +377,6 @@ class TestFaults:
         deadly = X.map_blocks(_die_in_block_2, dtype=float, meta=np.empty((0, 0)))
         with pytest.raises(SoftmarginError, match=r"worked on partition 2 died.*memory"):
             LinearSVC().fit(deadly, y)
-        client.wait_for_workers(2)
 
     def test_a_closed_cluster_is_an_error(self, monkeypatch):
         with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
