@@ -375,7 +375,7 @@ class TestFaults:
     def test_a_partition_that_kills_every_worker_is_named(self, client):
         X, y = on_dask(*problem(), n_blocks=4)
         deadly = X.map_blocks(_die_in_block_2, dtype=float, meta=np.empty((0, 0)))
-        with pytest.raises(SoftmarginError, match=r"worked on partition 2 died.*memory"):
+        with pytest.raises(SoftmarginError, match=r"worked on partitions? (\d, )*2(, \d)* died.*memory"):
             LinearSVC().fit(deadly, y)
 
     def test_a_closed_cluster_is_an_error(self, monkeypatch):

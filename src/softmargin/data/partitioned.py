@@ -9,8 +9,10 @@ partitions, wherever it likes, and does its tasks again. What the worker remembe
 say so by raising `LostPiece`, and the round ends with `Lost`.
 """
 
+from asyncio import CancelledError as AsyncCancelledError
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError as FutureCancelledError
 from itertools import pairwise
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -24,6 +26,7 @@ from softmargin.core.threads import Workers, one_blas_thread
 from softmargin.data.groups import Group, LostPiece, in_memory, team
 
 MAX_GROUPS = 32
+CancelledError = (AsyncCancelledError, FutureCancelledError)  # Dask's own are of these kinds
 POLL_SECONDS = 0.2  # between two looks at limits, interrupts and the state of the cluster
 PATIENT_POLLS = 300  # so many looks at a cluster without any worker, and the fit gives up
 _LOST = "lost"  # what stands for the result of a group whose worker does not remember
@@ -166,6 +169,8 @@ class Partitions:
 
     def each(self, function: Callable[..., Any], *shared: Any, own: Sequence[Any] | None = None) -> list[Any]:
         """A round: function(group, workers, *shared), or with the entry of `own` for the group at the end."""
+        if self._client.status != "running":
+            raise SoftmarginError(_CLOSED)
         drop = list(self._forgotten)
         futures: list[Future] = []
         numbers: list[list[int]] = []
@@ -216,17 +221,27 @@ class Partitions:
             while True:
                 self.check()
                 try:
-                    wait(futures, timeout=POLL_SECONDS)
-                    break
+                    with self._client.as_current():
+                        wait(futures, timeout=POLL_SECONDS)
                 except TimeoutError:
                     idle_polls = self._looked_at_cluster(idle_polls)
-                except Exception:  # cancelled: the scheduler is gone
+                    continue
+                except CancelledError:
+                    raise SoftmarginError(_CLOSED) from None
+                except ValueError:  # a client that is closed is nobody's current one
+                    self._looked_at_cluster(0)
+                    raise
+                self._check_errors(futures, partitions)
+                # A result that was there is lost with its worker, and made again.
+                if all(future.status == "finished" for future in futures):
                     break
-            for future, own in zip(futures, partitions, strict=True):
-                self._check_future(future, own)
+                idle_polls = self._looked_at_cluster(idle_polls)
             if futures is self._groups:
                 return []
-            return self._client.gather(futures)
+            try:
+                return self._client.gather(futures)
+            except CancelledError:
+                raise SoftmarginError(_CLOSED) from None
         except BaseException:
             for future in futures:
                 future.release()
@@ -243,21 +258,22 @@ class Partitions:
             )
         return idle_polls
 
-    def _check_future(self, future: Future, partitions: Iterable[int]) -> None:
-        if future.status == "finished":
-            return
-        if future.status != "error":
+    def _check_errors(self, futures: list[Future], partitions: Sequence[Iterable[int]]) -> None:
+        """Raise what went wrong, in the order of the partitions."""
+        if any(future.status == "cancelled" for future in futures):
             raise SoftmarginError(_CLOSED)
-        error = future.exception()
-        if isinstance(error, SoftmarginError):
-            raise error
-        if isinstance(error, KilledWorker):
+        failed = [(f.exception(), own) for f, own in zip(futures, partitions, strict=True) if f.status == "error"]
+        for error, own in failed:
+            if isinstance(error, SoftmarginError):
+                raise error
+            if not isinstance(error, KilledWorker):
+                raise SoftmarginError(f"{_named(own)}: {type(error).__name__}: {error}") from error
+        if failed:
+            numbers = [number for _, own in failed for number in own]
             raise SoftmarginError(
-                f"the workers that worked on {_named(partitions)} died, one after the other ({error.last_worker}). "
-                "Most often their memory was too small: give workers more memory, or make partitions smaller. "
-                "The logs of the workers say more."
-            ) from error
-        raise SoftmarginError(f"{_named(partitions)}: {type(error).__name__}: {error}") from error
+                f"the workers that worked on {_named(numbers)} died, one after the other. Most often their memory was "
+                "too small: give workers more memory, or make partitions smaller. The logs of the workers say more."
+            ) from failed[0][0]
 
 
 _CLOSED = "the Dask cluster was closed or lost during the fit: connect a client to a running cluster, and fit again."
