@@ -166,8 +166,9 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "ratios can be compared, seconds cannot. SVM-light and BMRM were not run here, LIBLINEAR and SGDClassifier not "
         "there. Pegasos on mnist: the paper's program failed.",
         "stop rules: OCAS, CPA and coordinate descent (F - F_t) / (C n) <= 1e-3, SGD and SGDClassifier 10 epochs, "
-        f"Pegasos 100 C n steps, LIBLINEAR tol = {paper.LIBLINEAR_TOL:g}. Our SGD and Pegasos measure the objective after each epoch, which "
-        "is in their seconds, and return the best point; the paper's programs return the last one.",
+        f"Pegasos 100 C n steps, LIBLINEAR tol = {paper.LIBLINEAR_TOL:g}. Our SGD and Pegasos measure the "
+        "objective after each epoch, which is in their seconds, and return the best point; the paper's programs return "
+        "the last one.",
         "seconds: of the whole `fit`, one thread each, in turn; the median of several runs where one takes less than "
         f"{paper.SHORT:g} s. iterations: planes, epochs, passes (coordinate descent), or single steps (Pegasos). A "
         "fit that was cut has not met its stop rule.",
