@@ -162,7 +162,9 @@ class OnCluster:
             solver = OCAS()
         check_kind(solver, (PLANES,), "a fit on a cluster")
         source = source_of(X, columns) if is_dask(X) else self._stored(X, columns)
-        partitions = Partitions(current_client(client), source, estimator.n_jobs)
+        n_jobs = estimator.n_jobs
+        n_threads = n_jobs if n_jobs is not None and n_jobs > 0 else None  # as many as each worker has
+        partitions = Partitions(current_client(client), source, n_threads)
         try:
             estimator.n_features_in_ = partitions.n_cols
             estimator.__dict__.pop("feature_names_in_", None)
@@ -243,8 +245,8 @@ class LinearSVC(OnCluster, linear_svc.LinearSVC):
 
     Parameters and attributes are those of `softmargin.LinearSVC`, with these differences: the loss is the hinge,
     classes are trained one against the rest, `solver` is "auto" (which is "ocas"), "ocas" or "cpa", `n_jobs` is the
-    number of threads in each worker (None: as many as the worker has), and `warm_start` begins from the weights of the
-    last fit.
+    number of threads in each worker (None or -1: as many as the worker has), and `warm_start` begins from the weights
+    of the last fit.
 
     Examples
     --------
