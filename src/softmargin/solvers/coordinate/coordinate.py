@@ -286,6 +286,8 @@ def _known(problem: CoordinateProblem) -> Known | KnownClasses:
 def _first_sweep(problem: CoordinateProblem, known: Known | KnownClasses, beta: np.ndarray) -> Sweep:
     """All rows are active, and the mean of the points begins."""
     w, excess, along_mean = known.first_weights(problem, beta)
+    # A look takes a product with X for each class: as long as an epoch, or longer, so that two epochs come first.
+    n_epochs = 2 if isinstance(known, KnownClasses) else 1
     return Sweep(
         w=w,
         order=known.present,
@@ -294,7 +296,7 @@ def _first_sweep(problem: CoordinateProblem, known: Known | KnownClasses, beta: 
         along_mean=along_mean,
         tail=np.zeros(w.size),
         next_look=known.present.size,
-        due=max(known.present.size, int(LOOK_VALUES / known.row_values)),
+        due=max(n_epochs * known.present.size, int(LOOK_VALUES / known.row_values)),
         wait=np.ones(known.n_waiting, dtype=np.int64),
         due_turn=np.zeros(known.n_waiting, dtype=np.int64),
     )
