@@ -31,9 +31,12 @@ class CPA(CuttingPlaneSolver):
     ----------
     stopping : "relative_gap" or "epsilon"
         What `tol` is compared with: BMRM's relative gap, or SVM-perf's epsilon on the mean risk.
+    tol : float
+        What the loop is going to ask for. It only tells how much of a direction may be returned in place of w = 0.
     """
 
     stopping: str = "relative_gap"
+    tol: float = 0.0
 
     def step(self, problem: RiskProblem, state: PlaneState) -> PlaneState:
         reduced = solve_over_planes(problem, state)

@@ -46,10 +46,13 @@ class OCAS(CuttingPlaneSolver):
         lambda of eq. (8): where the new plane goes, between the best point (0) and the reduced minimiser (1).
     stopping : "relative_gap" or "epsilon"
         What `tol` is compared with: (P - D) / P, or (P - D) / (C sum(s)) as in the paper's tables.
+    tol : float
+        What the loop is going to ask for. It only tells how much of a direction may be returned in place of w = 0.
     """
 
     mixing: float = 0.1
     stopping: str = "relative_gap"
+    tol: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.mixing, Real) or isinstance(self.mixing, bool) or not 0 < self.mixing <= 1:

@@ -10,6 +10,7 @@ from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import Pattern, RiskProblem
 from softmargin.solvers.cutting_plane.planes import Planes, Point
+from softmargin.solvers.near_zero import share_allowed
 from softmargin.solvers.reduced_qp import solve_reduced
 
 # A plane that had no weight in this many reduced solutions in a row is dropped.
@@ -151,6 +152,8 @@ def advance(
 class CuttingPlaneSolver:
     """The parts of `Solver` that do not depend on where the next plane goes."""
 
+    stopping: str
+    tol: float
     needs: ClassVar[str] = PLANES
     state_type: ClassVar[type] = PlaneState
 
@@ -164,8 +167,13 @@ class CuttingPlaneSolver:
         return {"iterations": state.iterations, "planes": len(state.planes), "passes": state.passes}
 
     def solution(self, problem: RiskProblem, state: PlaneState) -> Solution:
-        w = state.planes.weights(problem, state.best)
-        return problem.solution(w, state.best.f, state.planes.witnesses, state.gamma)
+        """The best point, or as much of the last minimiser as `tol` allows if that is w = 0."""
+        planes, best = state.planes, state.best
+        if not best.x.any():
+            last, sq_norm = planes.towards(problem, state.gamma, best)
+            share = share_allowed(problem, state.primal, state.dual, self.tol, self.stopping, sq_norm, last.f)
+            best = Point(share * last.x, share * last.f)
+        return problem.solution(planes.weights(problem, best), best.f, planes.witnesses, state.gamma)
 
     def is_stalled(self, state: PlaneState) -> bool:
         return state.stalled >= STALL_STEPS
