@@ -20,7 +20,7 @@ that stay idle are dropped.
 from dataclasses import dataclass
 
 from softmargin.problems.base import RiskProblem
-from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState, advance, solve_over_planes
+from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState, advance, refreshed, solve_over_planes
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class CPA(CuttingPlaneSolver):
     tol: float = 0.0
 
     def step(self, problem: RiskProblem, state: PlaneState) -> PlaneState:
+        state = refreshed(problem, state)
         reduced = solve_over_planes(problem, state)
         planes = reduced.planes
         point, sq_norm = planes.towards(problem, reduced.gamma, planes.origin(problem))
