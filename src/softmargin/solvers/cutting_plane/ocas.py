@@ -18,8 +18,8 @@ Algorithm 1.
 Symbols: F_t(w_t) -> dual; F(w_b) -> primal; w_b -> best; w_t - w_b -> line; lambda -> mixing.
 
 Departs from the paper: C multiplies a sum; planes that stay idle are dropped; a solve that stalls begins anew at its
-best point; where the line search returns a bracket instead of a point (free intercept) the plane is put at or beyond its
-far end, so that it cuts off w_t.
+best point; where the line search returns a bracket instead of a point (free intercept) the plane is put at or beyond
+its far end, so that it cuts off w_t.
 """
 
 import math
