@@ -21,11 +21,12 @@ def share_allowed(
 ) -> float:
     """How much of a point, given by |w|^2 and its outputs, may be returned in place of w = 0, whose value is `primal`.
 
-    It is 0 where nothing is left of `tol`, and at most 1.
+    It is 0 where nothing is left of `tol`, or where the value of w = 0 is zero, as in one-class problems that have no
+    other answer; and at most 1.
     """
-    size = problem.scale if stopping == "epsilon" else max(abs(primal), NEGLIGIBLE * problem.scale)
+    size = problem.scale if stopping == "epsilon" else abs(primal)
     room = USED * (tol * size - (primal - dual))
-    if room <= 0.0:
+    if room <= 0.0 or abs(primal) <= NEGLIGIBLE * problem.scale:
         return 0.0
     rise = 0.5 * sq_norm + problem.C * problem.risk(f) - primal
     return min(1.0, room / rise) if rise > 0.0 else 1.0
