@@ -38,6 +38,7 @@ from softmargin.estimators import linear_svc, linear_svr, rank_svm, validation
 from softmargin.estimators.base import Job, Observers
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import told
+from softmargin.estimators.linear_work import aimed
 from softmargin.io.store import Store, StorePart
 from softmargin.problems.partitioned import Learned, Numbers, OneAgainstRest, PartitionedHinge, Posed
 from softmargin.problems.partitioned_certificate import PartitionedJudge
@@ -125,13 +126,14 @@ class ClusterWork:
             return replace(solution, alpha=problem.fetched(solution.alpha))
 
         try:
+            solver = aimed(self.solver, limit.tol)
             result = run(
-                self.solver,
+                solver,
                 problem,
                 limit,
                 judge,
                 start=start,
-                observers=observers(k, lambda state: whole(self.solver.solution(problem, state))),
+                observers=observers(k, lambda state: whole(solver.solution(problem, state))),
                 workers=workers,
                 cancel=cancel,
             )

@@ -114,15 +114,21 @@ class Remote:
     """The name of a vector on the workers, and the weights that it can be made of. Nothing of it is here."""
 
     size = 0
-    __slots__ = ("__weakref__", "age", "b", "is_there", "key", "remake", "slope", "w")
+    __array_ufunc__ = None  # a NumPy number leaves multiplying to this class
+    __slots__ = ("__weakref__", "_groups", "age", "b", "is_there", "key", "remake", "slope", "w")
 
     def __init__(self, key: tuple, w: np.ndarray, groups: Groups, *, is_there: bool = False) -> None:
         self.key, self.w, self.is_there = key, w, is_there
+        self._groups = groups
         self.b = 0.0
         self.slope = np.empty(0)
         self.age = 0
         self.remake: Callable[[], None] = lambda: None
         weakref.finalize(self, groups.forget, key)
+
+    def __rmul__(self, factor: float) -> "Remote":
+        """A multiple of outputs is that of the weights; it is made when it is needed."""
+        return Remote((*self.key, factor), factor * self.w, self._groups)
 
     @property
     def ref(self) -> tuple:
