@@ -167,6 +167,15 @@ class TestTheSameProblem:
         assert model.status_ is Status.OPTIMAL
         assert model.trace_.to_dict()["primal"][0] == pytest.approx(first, rel=1e-9)
 
+    @pytest.mark.parametrize("options", [{}, {"fit_intercept": False}])
+    def test_a_direction_is_returned_where_zero_is_good_enough(self, client, options):
+        X, y = problem(900)
+        found = LinearSVC(C=1e-9, **options).fit(*on_dask(X, y))
+        assert found.status_ is Status.OPTIMAL
+        assert found.coef_.any()
+        local = softmargin.LinearSVC(C=1e-9, solver="ocas", **options).fit(X, y)
+        np.testing.assert_allclose(found.coef_, local.coef_, rtol=1e-6)
+
     def test_a_model_is_an_ordinary_one_afterwards(self, client, tmp_path):
         X, y = problem()
         found = LinearSVC().fit(*on_dask(X, y))
