@@ -1,8 +1,9 @@
 """Rows in chunks that come one after the other, such as files: only a few of them need to be in memory at a time.
 
 A product goes through the chunks in their order. Those which are in memory already are worked on together; of the
-others, another thread fetches the next one while the threads work on the last. The parts of a sum and their order follow from the chunks alone, so that the bits depend neither on the number of
-threads nor on how many chunks stay in memory. Rows in a single chunk give the bits of the same rows in memory.
+others, another thread fetches the next one while the threads work on the last. The parts of a sum and their order
+follow from the chunks alone, so that the bits depend neither on the number of threads nor on how many chunks stay in
+memory. Rows in a single chunk give the bits of the same rows in memory.
 """
 
 from collections.abc import Iterator, Sequence

@@ -268,7 +268,8 @@ class _Folder:
         if manifest.index_type is None:
             rows: Any = as_rows(arrays[0].reshape(shape))
             return rows
-        return as_checked_csr(*arrays, shape)
+        values, indices, starts = arrays
+        return as_checked_csr(values, indices, starts, shape)
 
     def target(self, name: str) -> np.ndarray | None:
         """A vector with a number for each row, checked; None if the store has none."""

@@ -32,7 +32,7 @@ from softmargin.io.store_format import (
 )
 
 CHUNK_BYTES = 1 << 26
-UNFINISHED = ".unfinished"
+UNFINISHED, REPLACED = ".unfinished", ".replaced"
 _INT32_COLUMNS = 2**31 - 1
 _MAX_CHUNK_BYTES = 1 << 32  # so that int32 counts the values of a chunk
 
@@ -74,6 +74,13 @@ def _replacing(path: Path, overwrite: bool) -> Iterator[Path]:
         raise SoftmarginError(f"{path} is there already: name another folder, or replace it with overwrite=True.")
     if path.exists() and not (path.is_dir() and ((path / MANIFEST).is_file() or not any(path.iterdir()))):
         raise SoftmarginError(f"{path} is there already and is no store, so it is not replaced: name another folder.")
+    if not path.parent.is_dir():
+        raise SoftmarginError(f"{path.parent} is not a folder: {path.name} could not be written there. Make it first.")
+    if (old := path.with_name(path.name + REPLACED)).exists():
+        raise SoftmarginError(
+            f"{old} is there already: it is a store that was being replaced when the program was stopped. Rename it to "
+            f"{path.name} if that is missing, or delete it, and begin again."
+        )
     draft = path.with_name(path.name + UNFINISHED)
     try:
         draft.mkdir()
@@ -95,7 +102,7 @@ def _rename(draft: Path, path: Path) -> None:
     if not path.exists():
         draft.rename(path)
         return
-    old = path.with_name(path.name + ".replaced")
+    old = path.with_name(path.name + REPLACED)
     path.rename(old)
     try:
         draft.rename(path)
