@@ -3,6 +3,7 @@
 import mmap
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -252,8 +253,7 @@ class _Folder:
                 raise DataFormatError("the file became shorter while it was in use.", file=str(path)) from None
             found = os.fstat(file.fileno())
             identity = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-        if hasattr(memory, "madvise"):
-            memory.madvise(mmap.MADV_SEQUENTIAL)
+        self._advise(memory, k)
         arrays = [np.frombuffer(memory, part.dtype, part.size, part.offset) for part in parts]
         if self._checked.get(k, identity) != identity:
             raise DataFormatError("the file was changed while it was in use: open the store again.", file=str(path))
@@ -270,6 +270,20 @@ class _Folder:
             return rows
         values, indices, starts = arrays
         return as_checked_csr(values, indices, starts, shape)
+
+    def _advise(self, memory: mmap.mmap, k: int) -> None:
+        """Tell the system how a chunk is used, where it listens.
+
+        A chunk that will be mapped again and again is read in large pages at first, if the file system has them: then
+        mapping it costs next to nothing. Later readings from the disk do not wait for large pages to be made free.
+        """
+        if k >= self._n_kept and k not in self._checked:
+            advice = getattr(mmap, "MADV_HUGEPAGE", None)
+        else:
+            advice = getattr(mmap, "MADV_SEQUENTIAL", None)
+        if advice is not None:
+            with suppress(OSError):  # a kernel without large pages
+                memory.madvise(advice)
 
     def target(self, name: str) -> np.ndarray | None:
         """A vector with a number for each row, checked; None if the store has none."""
