@@ -9,6 +9,7 @@ import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +34,8 @@ from softmargin.io.tables import (
 
 # A batch takes this part of the memory: it is there several times, as it is read, converted and written.
 BATCH_SHARE = 1 / 16
+# pyarrow reads 32 blocks of CSV text ahead, and converts some of them.
+_CSV_SHARE = 1 / 64
 # Parsing takes this many bytes for each byte of text, on each thread.
 _PARSED_BYTES = 40
 _LARGEST_TEXT, _SMALLEST_TEXT = 1 << 24, 1 << 16
@@ -143,7 +146,8 @@ class Batches:
         import pyarrow as pa
         from pyarrow import parquet
 
-        with explaining(name), parquet.ParquetFile(name) as file:
+        # Otherwise pyarrow would keep the bytes of the whole file.
+        with explaining(name), parquet.ParquetFile(name, pre_buffer=False) as file:
             columns = file.schema_arrow.names
             batches = file.iter_batches(
                 batch_size=self._n_rows(8 * len(columns)), use_threads=thread_count(self.n_jobs) > 1
@@ -158,9 +162,9 @@ class Batches:
         from pyarrow import csv
 
         check_header(name)
-        n_bytes = int(min(max(BATCH_SHARE * self.memory_bytes, _SMALLEST_TEXT), _LARGEST_TEXT))
+        n_bytes = int(min(max(_CSV_SHARE * self.memory_bytes, _SMALLEST_TEXT), _LARGEST_TEXT))
         reading = csv.ReadOptions(use_threads=thread_count(self.n_jobs) > 1, block_size=n_bytes)
-        with explaining(name):
+        with explaining(name), _hinting(n_bytes):
             with csv.open_csv(name, read_options=reading) as file:
                 schema = file.schema
             # The first block says which columns hold numbers. Later ones may have fractions, or be the first not empty.
@@ -180,3 +184,14 @@ class Batches:
     def _options(self, columns: list[str]) -> Options:
         query_id = QUERY_NAME in columns if self.query_id is None else self.query_id
         return Options(self.label, query_id, self.n_features, thread_count(self.n_jobs) > 1, None)
+
+
+@contextmanager
+def _hinting(n_bytes: int) -> Iterator[None]:
+    """pyarrow's words for a row that is longer than a block say neither that nor what helps."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, SoftmarginError) or "block" not in str(error):
+            raise
+        raise ValueError(f"{error}. Rows of more than {n_bytes} bytes need more memory") from None
