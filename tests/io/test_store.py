@@ -7,6 +7,7 @@ import pickle
 import resource
 import shutil
 import zlib
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -276,6 +277,26 @@ def test_what_is_there_is_replaced_only_if_it_is_a_store(tmp_path):
     with pytest.raises(SoftmarginError, match="is no store, so it is not replaced"):
         Store.write(tmp_path / "mine", [X], overwrite=True)
     assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_progress_is_shown_and_taken_away(tmp_path, monkeypatch):
+    class Screen:
+        said: ClassVar[list] = []
+
+        def show(self, share, text):
+            self.said.append(text)
+
+        def close(self, sentences, *, keep):
+            self.said.append(keep)
+
+    monkeypatch.setattr("softmargin.io.store_writing.display_for", lambda stream: Screen())
+    Store.write(tmp_path / "quiet", [X])
+    assert Screen.said == []
+    Store.write(tmp_path / "store", iter([X, X]), verbose=1)
+    assert Screen.said == [f"writing {tmp_path / 'store'}: 60 rows", False]
+    with pytest.raises(SoftmarginError, match="batch 1 has 4 columns"):
+        Store.write(tmp_path / "other", iter([X, X[:, :4]]), verbose=1)
+    assert Screen.said[-1] is False
 
 
 def test_a_replacement_that_was_killed_is_refused(tmp_path):

@@ -82,6 +82,7 @@ class Store(ChunkedRows):
         index_base: int | None = None,
         chunk_bytes: int | None = None,
         overwrite: bool = False,
+        verbose: int = 0,
     ) -> "Store":
         """Write a store, and open it.
 
@@ -115,6 +116,8 @@ class Store(ChunkedRows):
             they fill it.
         overwrite : bool, default=False
             Whether a store of this name is replaced. A folder that is no store never is.
+        verbose : int, default=0
+            1 shows how many rows are written, in a terminal or a notebook.
         """
         from softmargin.io.sources import batches_of
         from softmargin.io.store_writing import write_store
@@ -129,6 +132,7 @@ class Store(ChunkedRows):
             index_base=index_base,
             chunk_bytes=chunk_bytes,
             overwrite=overwrite,
+            verbose=verbose,
         )
         return cls(path)
 
