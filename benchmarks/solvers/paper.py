@@ -51,6 +51,14 @@ def cpa(problem: Problem, C: float, limit: float, **parameters: Any) -> Run:
     return _ours(problem, C, limit, {"solver": CPA(stopping="epsilon"), "tol": EPSILON} | parameters)
 
 
+def coordinate_descent(problem: Problem, C: float, limit: float) -> Run:
+    """Ours, at the stop rule of OCAS; its iterations are passes over the data."""
+    from softmargin import CoordinateDescent
+
+    run = _ours(problem, C, limit, {"solver": CoordinateDescent(stopping="epsilon"), "tol": EPSILON})
+    return Run(run.fit, int(run.fit.model.trace_["passes"][-1]), run.ended)
+
+
 def sgd(problem: Problem, C: float, limit: float, epochs: int = EPOCHS) -> Run:
     from softmargin import SGD
 

@@ -137,6 +137,7 @@ class FlatProducts:
     def __init__(self, flat: Flat) -> None:
         self.flat = flat
         self._spare: list[np.ndarray] = []  # for partial sums: pages of new memory cost more than adding to them
+        self._sq_norms: np.ndarray | None = None
 
     @cached_property
     def row_blocks(self) -> list[tuple[int, int]]:
@@ -215,11 +216,14 @@ class FlatProducts:
             return np.empty(self.flat.n_cols)
 
     def sq_norms(self, workers: Workers) -> np.ndarray:
+        """Squared norms of the rows. They are computed once: solvers and judges of every class ask for them."""
         from softmargin.data import _kernels
 
-        out = np.empty(self.flat.n_rows)
-        workers.map(lambda lo, hi: _kernels.sq_norms(*self.flat, lo, hi, out), self.row_blocks)
-        return out
+        if self._sq_norms is None:
+            out = np.empty(self.flat.n_rows)
+            workers.map(lambda lo, hi: _kernels.sq_norms(*self.flat, lo, hi, out), self.row_blocks)
+            self._sq_norms = out
+        return self._sq_norms.copy()
 
 
 def n_row_blocks(n_rows: int, n_values: int) -> int:

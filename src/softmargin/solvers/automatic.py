@@ -23,17 +23,21 @@ Both solvers are given: this file knows neither of them. The state is that of th
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from softmargin.core.kinds import COORDINATES, SMOOTH
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
-from softmargin.problems.base import JointCoordinates
+from softmargin.problems.base import Coordinates, JointCoordinates
 from softmargin.solvers.base import Solver
 
 # Cutting planes begin where there are at most so many columns, and where C mean|x|^2 is more than so many times their
 # number, by the number of entries; the second number is for a free intercept, which takes coordinate descent longer.
 # Measured on Adult and Web (half a million entries) and on e-mails of raw counts (60,000 entries).
 FEW_COLUMNS = 1024
-ENTRIES_AND_LENGTHS = ((1 << 20, 0.0, 0.0), (1 << 18, 0.4, 0.06), (0, 30.0, 30.0))
+ENTRIES_AND_LENGTHS = ((1 << 20, 0.0, 0.0), (1 << 18, 0.4, 0.6), (0, 30.0, 30.0))
+# Newton's method begins where C mean|x|^2 is at least so large: below, a few passes of coordinate descent suffice.
+LEAST_LENGTH = 0.3
 # Of a row, where Newton's method adds up squares of features: far from the largest number that there is.
 LARGEST_CURVATURE = 1e200
 # Data by columns are gathered by rows if they are smaller than that.
@@ -121,12 +125,25 @@ def suits_planes(problem: Any) -> bool:
     if COORDINATES not in problem.serves:
         return True
     if SMOOTH in problem.serves:  # these are no planes, but Newton's method
-        largest = float(problem.rows.sq_norms().max(initial=0.0)) / float(problem.coordinates.ridge.min(initial=1.0))
-        return problem.n_weights <= min(FEW_COLUMNS, problem.n_rows) and largest < LARGEST_CURVATURE
+        squares = problem.rows.sq_norms()
+        largest = float(squares.max(initial=0.0)) / float(problem.coordinates.ridge.min(initial=1.0))
+        is_short = problem.C * float(squares.mean()) < LEAST_LENGTH
+        return problem.n_weights <= min(FEW_COLUMNS, problem.n_rows) and largest < LARGEST_CURVATURE and not is_short
     flat = problem.rows.flat
     n_entries = flat.values.size
     if problem.n_weights > FEW_COLUMNS or flat.fortran or isinstance(problem.coordinates, JointCoordinates):
         return flat.fortran and n_entries >= MANY_ENTRIES
     lengths = next(lengths for entries, *lengths in ENTRIES_AND_LENGTHS if n_entries >= entries)
     least = lengths[problem.intercept.is_free]
+    if least and not problem.intercept.is_free:
+        least /= _share_of_smaller_side(problem.coordinates)
     return least == 0.0 or problem.C * float(problem.rows.sq_norms().mean()) > least * problem.n_weights
+
+
+def _share_of_smaller_side(given: Coordinates) -> float:
+    """The part of the variables that can rise, or that can fall, whichever are fewer, as a share of one half.
+
+    Of a class that has many more rows than the other one most stay at zero, and coordinate descent leaves them alone.
+    """
+    sides = [np.count_nonzero(given.hi > 0.0), np.count_nonzero(given.lo < 0.0)]
+    return min(1.0, 2.0 * min(sides) / given.target.size) if min(sides) else 1.0

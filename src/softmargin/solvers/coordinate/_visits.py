@@ -14,7 +14,7 @@ sums = [excess, w.mean(x)], and level = b - sums[1] + excess (|mean(x)|^2 + s2).
 
 import numpy as np
 
-from softmargin.core.jit import compiled
+from softmargin.core.jit import compiled, prefetch
 
 # Epochs of one call: over a handful of rows millions would fit into the time of a step, and no limit on the number of
 # steps would mean anything.
@@ -24,6 +24,8 @@ _AHEAD = 30.0  # epochs for which a step of b is looked ahead
 # turn. Any other waits twice as long as the last time, at most so many turns. In the first epochs none waits.
 _FAIR_SHARE, _LONGEST_WAIT, _FIRST_EPOCHS = 0.5, 64, 2
 _ROWS_OF_A_TURN = 16  # a turn with fewer rows takes longer than what waiting saves
+# A row is asked for so many rows ahead, if rows have at least so many values on average.
+_ROWS_AHEAD, _ASKED_VALUES, _LINE_BYTES = 3, 12, 64
 _NEVER = 2**31 - 1  # the turn in which a row is due that is set aside
 
 
@@ -41,12 +43,48 @@ def shuffle(order, count, seed):
     seed[0] = s
 
 
-@compiled(sums=True)
-def sparse_product(values, indices, begin, end, w):
-    total = 0.0
-    for k in range(begin, end):
-        total += np.float64(values[k]) * w[indices[k]]
-    return total
+@compiled
+def ask_for(values, indices, p, end):
+    """Ask for a row before its turn: rows come in a random order, and memory would be waited for at each of them."""
+    line = np.uint64(_LINE_BYTES // values.itemsize)
+    while p < end:
+        prefetch(values, p)
+        if indices.size:
+            prefetch(indices, p)
+        p += line
+
+
+@compiled
+def sparse_product(values, indices, p, end, w):
+    """Four sums, because adding to one of them waits for the last addition."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    t0 = t1 = t2 = t3 = 0.0
+    while p + four <= end:
+        t0 += np.float64(values[p]) * w[np.uint64(indices[p])]
+        t1 += np.float64(values[p + one]) * w[np.uint64(indices[p + one])]
+        t2 += np.float64(values[p + two]) * w[np.uint64(indices[p + two])]
+        t3 += np.float64(values[p + three]) * w[np.uint64(indices[p + three])]
+        p += four
+    while p < end:
+        t0 += np.float64(values[p]) * w[np.uint64(indices[p])]
+        p += one
+    return (t0 + t1) + (t2 + t3)
+
+
+@compiled
+def add_sparse(values, indices, p, end, step, w):
+    """w += step x_i, for entries whose columns differ, so that four may be read before one is written."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    while p + four <= end:
+        j0, j1 = np.uint64(indices[p]), np.uint64(indices[p + one])
+        j2, j3 = np.uint64(indices[p + two]), np.uint64(indices[p + three])
+        w0, w1 = w[j0] + step * np.float64(values[p]), w[j1] + step * np.float64(values[p + one])
+        w2, w3 = w[j2] + step * np.float64(values[p + two]), w[j3] + step * np.float64(values[p + three])
+        w[j0], w[j1], w[j2], w[j3] = w0, w1, w2, w3
+        p += four
+    while p < end:
+        w[np.uint64(indices[p])] += step * np.float64(values[p])
+        p += one
 
 
 @compiled(sums=True)
@@ -91,14 +129,20 @@ def visit(flat, rows, terms, shape, v, sums, turn, longest_wait):
     beta, w = v.beta, v.w
     values, indices, indptr, n_rows, n_cols = flat.values, flat.indices, flat.indptr, flat.n_rows, flat.n_cols
     is_sparse, is_centred, has_ridge = indptr.size > 0, terms.shift.size > 0, terms.ridge.size > 0
+    asks = not flat.fortran and values.size >= _ASKED_VALUES * n_rows
     epsilon, bias = terms.epsilon, shape.bias
     excess, along_mean, b, threshold, worst, gap, fair, gained = sums
     for k in range(rows.size):
+        if asks and k + _ROWS_AHEAD < rows.size:
+            j = rows[k + _ROWS_AHEAD]
+            if is_sparse:
+                ask_for(values, indices, np.uint64(indptr[j]), np.uint64(indptr[j + 1]))
+            else:
+                ask_for(values, indices, np.uint64(j * n_cols), np.uint64((j + 1) * n_cols))
         i = rows[k]
-        begin, end = i * n_cols, (i + 1) * n_cols
+        begin = i * n_cols
         if is_sparse:
-            begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
-            u = sparse_product(values, indices, begin, end, w)
+            u = sparse_product(values, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), w)
         elif flat.fortran:
             u = strided_product(values, i, n_rows, n_cols, w)
         else:
@@ -142,8 +186,7 @@ def visit(flat, rows, terms, shape, v, sums, turn, longest_wait):
             v.wait[i], v.due[i] = 1, turn + 1
         beta[i] = new
         if is_sparse:
-            for t in range(begin, end):
-                w[indices[t]] += step * np.float64(values[t])
+            add_sparse(values, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), step, w)
         elif flat.fortran:
             for t in range(n_cols):
                 w[t] += step * np.float64(values[i + t * n_rows])
