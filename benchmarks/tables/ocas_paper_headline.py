@@ -12,6 +12,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,8 @@ def main() -> None:
     args.folder = args.folder or cache_folder()
     if args.quick:
         args.rows, args.max_seconds = [2000, 4000], 1.0
+    if args.dask and find_spec("softmargin.dask") is None:
+        parser.error("--dask needs softmargin.dask, which this version of softmargin has not.")
     title = "OCAS paper, the headline: 15 million splice sites"
     table = record.Table("ocas_paper_headline", title, COLUMNS, "1 and 2", args)
     _paper.produce(table, _measure, _notes, REMARKS)
