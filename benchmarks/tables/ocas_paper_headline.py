@@ -3,7 +3,7 @@
 The paper's human splice sites are not to be had; `datasets/splice_like.py` generates rows of the same size and kind.
 `ocas_paper_table4` has the effect of threads on other data.
 
-    python -m benchmarks.tables.ocas_paper_headline --folder /large/disk           # 9 GB in memory, 17 GB on the disk
+    python -m benchmarks.tables.ocas_paper_headline --folder /large/disk           # 12 GB of memory, 9 GB of the disk
     python -m benchmarks.tables.ocas_paper_headline --folder /large/disk --dask    # with lines for two Dask workers
     python -m benchmarks.tables.ocas_paper_headline --folder /large/disk --rows 100000 1000000 --out somewhere
 """
