@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.metrics import roc_auc_score
 
 from softmargin import LinearSVC, LinearSVR
 from softmargin.core.status import Status
@@ -168,10 +169,32 @@ def test_the_certificate_of_unscaled_data_holds_in_exact_arithmetic():
 
 
 @pytest.mark.parametrize("C", [1e-6, 1e-2, 1.0])
-def test_an_optimum_near_zero_does_not_become_a_constant_decision(C):
+@pytest.mark.parametrize("setting", [*SETTINGS, {"solver": "cpa"}], ids=str)
+def test_an_optimum_near_zero_does_not_become_a_constant_decision(setting, C):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((500, 5))
     for y in (np.where(X[:, 0] ** 2 > 0.5, 1, -1), np.where(np.arange(500) < 50, 1, -1), rng.choice([-1, 1], 500)):
-        model, warned = _fitted(X, y, C=C, solver="coordinate")
+        model, warned = _fitted(X, y, C=C, **setting)
         _check(model, warned)
         assert np.unique(model.decision_function(X)).size > 1
+
+
+@pytest.mark.parametrize("solver", ["auto", "coordinate", "ocas"])
+def test_a_rare_class_is_found_although_zero_is_good_enough(solver):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 5))
+    y = np.where(np.arange(2000) < 20, 1, -1)
+    X[:20, 0] += 3.0
+    model, _ = _fitted(X, y, C=1e-6, solver=solver)
+    assert model.status_ is Status.OPTIMAL
+    assert roc_auc_score(y, model.decision_function(X)) > 0.95
+
+
+def test_wide_rows_of_a_rare_class():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 400))
+    y = np.where(np.arange(100) < 5, 1, -1)
+    X[:5, 0] += 5.0
+    model, _ = _fitted(X, y, C=1e-9, solver="ocas")
+    assert model.status_ is Status.OPTIMAL
+    assert roc_auc_score(y, model.decision_function(X)) > 0.95

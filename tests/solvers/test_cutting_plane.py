@@ -24,7 +24,7 @@ from softmargin.solvers.base import run
 from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.planes import Planes
-from softmargin.solvers.cutting_plane.state import PATIENCE, WeightStart
+from softmargin.solvers.cutting_plane.state import PATIENCE, STALL_STEPS, WeightStart, refreshed
 
 INTERCEPTS = ("none", "free", "penalised")
 
@@ -149,6 +149,7 @@ class StalePlane(CPA):
     """A wrong step: the plane is made at the best point of the step before."""
 
     def step(self, problem, state):
+        state = refreshed(problem, state)
         stale = problem.pattern(state.best.f)
         return replace(super().step(problem, state), planes=state.planes.add(problem, stale))
 
@@ -352,3 +353,32 @@ def test_threads_do_not_change_the_bits():
     for other in finals[1:]:
         np.testing.assert_array_equal(other.best.x, finals[0].best.x)
         assert other.dual == finals[0].dual
+
+
+@pytest.mark.parametrize("intercept", ["penalised", "none"])
+@pytest.mark.parametrize("wide", [False, True], ids=["tall", "wide"])
+def test_a_solve_that_stalls_begins_anew_and_keeps_its_bound(intercept, wide):
+    problem, judge, _ = problem_and_judge(wide, intercept=intercept)
+    solver = OCAS()
+    state = solver.init(problem)
+    for _ in range(5):
+        state = solver.step(problem, state)
+    stuck = replace(state, stalled=STALL_STEPS)
+    assert not solver.is_stalled(stuck)
+    again = solver.step(problem, stuck)
+    assert (again.restarts, len(again.planes)) == (1, 2)
+    assert again.primal <= stuck.primal
+    assert solver.measure(problem, again).dual == stuck.dual  # that of one plane is lower
+    before, after = judge(solver.solution(problem, stuck)), judge(solver.solution(problem, again))
+    assert after.dual == pytest.approx(before.dual)
+    assert solver.is_stalled(replace(again, stalled=STALL_STEPS, marked_gap=1e-3 * again.marked_gap))
+    assert run(solver, problem, Stop(tol=1e-6), judge, start=stuck).status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("intercept", ["penalised", "none"])
+def test_a_column_far_from_the_origin_without_a_free_intercept(intercept):
+    X, y = data()
+    X = np.c_[X, 1e6 * (5.0 + np.random.default_rng(0).standard_normal(len(X)))]
+    problem = Hinge(as_rows(X), y, 1.0, intercept_named(intercept))
+    result = run(OCAS(), problem, Stop(tol=1e-3), HingeJudge(as_rows(X), y, 1.0, intercept_named(intercept)))
+    assert result.status is Status.OPTIMAL

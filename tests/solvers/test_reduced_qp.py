@@ -314,3 +314,26 @@ def test_weights_to_start_from_that_are_not_finite_are_refused():
     for start in ([np.inf, 0.5], [np.inf, np.inf]):
         with np.errstate(invalid="ignore"), pytest.raises(SoftmarginError, match="that no planes can have"):
             solve_reduced(H, np.ones(2), 1.0, np.array(start))
+
+
+@pytest.mark.parametrize("exponent", [-320, -150, 150, 320])
+def test_planes_of_any_length_have_the_same_value(exponent):
+    rng = np.random.default_rng(0)
+    A, e = rng.standard_normal((30, 6)), rng.uniform(0.5, 2.0, 30)
+    unit = 2.0**exponent
+    gamma = np.zeros(0)
+    for t in range(1, 31):  # one plane after the other, as cutting planes do
+        expected = solve_reduced(A[:t] @ A[:t].T, e[:t], 5.0)
+        found = solve_reduced((A[:t] @ A[:t].T) * unit * unit, e[:t], 5.0 / unit / unit, gamma)
+        gamma = found.gamma
+        assert found.value * unit * unit == pytest.approx(expected.value, rel=1e-9)
+
+
+def test_a_short_plane_beside_very_long_ones():
+    long = 1e12 * np.array([[1.0, 0.2], [-0.3, 1.0]])
+    A, e = np.vstack([long, [[-4.0, 1.0]]]), np.array([1e12, 1e12, 4.0])
+    solution = solve_reduced(A @ A.T, e, 100.0)
+    w = -(solution.gamma @ A)
+    risk = max(0.0, float((A @ w + e).max()))
+    assert solution.gamma[2] > 1.0
+    assert 0.5 * w @ w + 100.0 * risk == pytest.approx(solution.value, rel=1e-3)

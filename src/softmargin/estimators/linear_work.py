@@ -25,6 +25,7 @@ from softmargin.estimators.solver_choice import named_solver
 from softmargin.solvers.automatic import Automatic
 from softmargin.solvers.base import Solver, run
 from softmargin.solvers.coordinate.coordinate import CoordinateDescent, CoordinateState, n_held_weights
+from softmargin.solvers.cutting_plane.cpa import CPA
 from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState
 from softmargin.solvers.newton.newton import Newton, NewtonState
@@ -65,13 +66,11 @@ def solver_of_squares(solver: Any, loss: str, random_state: Any = None) -> Solve
 
 
 def aimed(solver: Any, tol: float) -> Any:
-    """The same solver, which knows the tolerance if it asks for it: coordinate descent, to look at the gap in time."""
-    match solver:
-        case CoordinateDescent():
-            return replace(solver, tol=tol)
-        case Automatic():
-            return replace(solver, coordinates=aimed(solver.coordinates, tol))
-    return solver
+    """The same solver, which knows the tolerance if it asks for it: to look at the gap in time, and to know how much of
+    a direction it may return in place of w = 0. Solvers that others derived from ours are left as they are."""
+    if isinstance(solver, Automatic):
+        return replace(solver, coordinates=aimed(solver.coordinates, tol), planes=aimed(solver.planes, tol))
+    return replace(solver, tol=tol) if type(solver) in (CoordinateDescent, OCAS, CPA, Newton) else solver
 
 
 @dataclass(frozen=True)

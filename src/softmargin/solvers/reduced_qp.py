@@ -56,6 +56,13 @@ MAX_STALLS = 3
 # Relative rounding error of a gradient.
 NOISE = 2.0 * EPS
 
+# Inner products beyond these are scaled, because squares of them would leave the range of floating point.
+FAR = (1e-100, 1e100)
+
+# Sigma is at most this times the square of the shortest plane, if the zero plane has a weight; and never less than the
+# other number, which is far from underflow.
+MOST_SIGMA, LEAST_SIGMA = 1e6, 1e-250
+
 # With more planes than this, a product with H gathers the rows it needs if they are less than this share.
 LARGE = 256
 SPARSE_SHARE = 0.25
@@ -113,15 +120,17 @@ def solve_reduced(
     if H.strides[0] < H.strides[1]:
         H = H.T  # symmetric: the same matrix with contiguous rows
 
-    simplex = _Simplex(H, e, total, _feasible(start, t, total), has_zero)
+    unit = _unit(float(H.diagonal().max()))
+    H = H if unit == 1.0 else H * unit
+    simplex = _Simplex(H, e * unit, total, _feasible(start, t, total), has_zero)
     try:
-        beta, g = simplex.minimise(tol / total / total)
+        beta, g = simplex.minimise(tol / total * unit / total)
     except ArithmeticError:  # a division by zero after an overflow
         raise SoftmarginError(_NO_PLANES) from None
     gamma = beta[:t] * total
     if has_zero:
         gamma = _scaled_down(gamma, total)
-    slack = g[:t] * -total  # e - H gamma
+    slack = g[:t] * (-total / unit)  # e - H gamma
     profit = float(gamma.dot(slack))
     largest = float(slack[slack.argmax()])
     return ReducedSolution(
@@ -130,6 +139,13 @@ def solve_reduced(
         gap=max(total * (max(largest, 0.0) if has_zero else largest) - profit, 0.0),
         n_pivots=simplex.n_pivots,
     )
+
+
+def _unit(largest: float) -> float:
+    """Return a power of two to multiply H and e with, so that squares of the entries of H can be computed."""
+    if largest == 0.0 or not math.isfinite(largest) or FAR[0] < largest < FAR[1]:
+        return 1.0
+    return math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
 
 
 def _feasible(start: np.ndarray | None, t: int, total: float) -> np.ndarray:
@@ -313,7 +329,7 @@ class _Simplex:
         supported = self.beta.nonzero()[0][::-1]
         m = int(self.has_zero and self.beta[-1] > 0.0)  # the zero plane comes first
         planes = supported[m:]
-        self.sigma = _typical_square(self.root[planes]) or _typical_square(self.root) or 1.0
+        self.sigma = self._sigma(planes, bool(m))
         A = np.full((supported.size, supported.size), self.sigma)
         A[m:, m:] += self.H[planes][:, planes]
         self.factor.refill(supported, A, np.ones(supported.size), DEPENDENT)
@@ -328,6 +344,18 @@ class _Simplex:
                 left.append(k)
         for k in left:
             self.bring_in(k)
+
+    def _sigma(self, planes: np.ndarray, has_weight: bool) -> float:
+        """Return sigma for a factor of these planes, and of the zero plane if that has a weight.
+
+        Sigma has to be as large as planes that depend on each other. With the zero plane in S no others do, and a large
+        sigma would only drown planes that are much shorter than most.
+        """
+        typical = _typical_square(self.root[planes]) or _typical_square(self.root) or 1.0
+        if not has_weight or not self.root.any():
+            return typical
+        shortest = float(self.root[self.root > 0.0].min())
+        return min(typical, max(MOST_SIGMA * shortest * shortest, LEAST_SIGMA))
 
     def bring_in(self, k: int) -> float:
         """Move plane k into S along v, dropping members that reach zero; return the decrease.

@@ -55,6 +55,7 @@ from softmargin.core.stopping import AT_BOUND, NEGLIGIBLE, Measure
 from softmargin.problems.base import CoordinateProblem, JointCoordinates
 from softmargin.solvers.coordinate.classes import KnownClasses, OpenClasses, is_state_of_classes, n_padded
 from softmargin.solvers.coordinate.variables import Known, Shape, Vectors, known_of
+from softmargin.solvers.near_zero import share_allowed
 
 # Compiled code is interrupted between slices of about this many values. A step is as long, or an epoch if that is
 # longer.
@@ -250,16 +251,12 @@ class CoordinateDescent:
         }
 
     def solution(self, problem: CoordinateProblem, state: CoordinateState) -> Solution:
-        """The best point. If that is w = 0, which says the same of every row, it is as much of the last point as `tol`
-        allows: the values between both are at most those on a straight line."""
+        """The best point, or as much of the last one as `tol` allows if that is w = 0."""
         best, f = state.best, state.best_f
-        size = problem.scale if self.stopping == "epsilon" else max(abs(state.primal), NEGLIGIBLE * problem.scale)
-        room = self.tol * size - (state.primal - state.dual)
-        if not best.any() and room > 0.0 and state.known is not None and state.sweep.w.any():
+        if not best.any() and state.known is not None and state.sweep.w.any():
             w = state.known.weights(problem, state.sweep.w)
             outputs = problem.outputs(w)
-            rise = 0.5 * float(w @ w) + problem.C * problem.risk(outputs) - state.primal
-            share = min(1.0, 0.5 * room / rise) if rise > 0.0 else 1.0
+            share = share_allowed(problem, state.primal, state.dual, self.tol, self.stopping, float(w @ w), outputs)
             best, f = share * w, share * outputs
         return problem.solution_of(best, f, state.bound)
 
@@ -286,6 +283,8 @@ def _known(problem: CoordinateProblem) -> Known | KnownClasses:
 def _first_sweep(problem: CoordinateProblem, known: Known | KnownClasses, beta: np.ndarray) -> Sweep:
     """All rows are active, and the mean of the points begins."""
     w, excess, along_mean = known.first_weights(problem, beta)
+    # A look takes a product with X for each class: as long as an epoch, or longer, so that two epochs come first.
+    n_epochs = 2 if isinstance(known, KnownClasses) else 1
     return Sweep(
         w=w,
         order=known.present,
@@ -294,7 +293,7 @@ def _first_sweep(problem: CoordinateProblem, known: Known | KnownClasses, beta: 
         along_mean=along_mean,
         tail=np.zeros(w.size),
         next_look=known.present.size,
-        due=max(known.present.size, int(LOOK_VALUES / known.row_values)),
+        due=max(n_epochs * known.present.size, int(LOOK_VALUES / known.row_values)),
         wait=np.ones(known.n_waiting, dtype=np.int64),
         due_turn=np.zeros(known.n_waiting, dtype=np.int64),
     )

@@ -20,7 +20,7 @@ that stay idle are dropped.
 from dataclasses import dataclass
 
 from softmargin.problems.base import RiskProblem
-from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState, advance, solve_over_planes
+from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState, advance, refreshed, solve_over_planes
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,15 @@ class CPA(CuttingPlaneSolver):
     ----------
     stopping : "relative_gap" or "epsilon"
         What `tol` is compared with: BMRM's relative gap, or SVM-perf's epsilon on the mean risk.
+    tol : float
+        What the loop is going to ask for. It only tells how much of a direction may be returned in place of w = 0.
     """
 
     stopping: str = "relative_gap"
+    tol: float = 0.0
 
     def step(self, problem: RiskProblem, state: PlaneState) -> PlaneState:
+        state = refreshed(problem, state)
         reduced = solve_over_planes(problem, state)
         planes = reduced.planes
         point, sq_norm = planes.towards(problem, reduced.gamma, planes.origin(problem))

@@ -17,8 +17,9 @@ Algorithm 1.
 
 Symbols: F_t(w_t) -> dual; F(w_b) -> primal; w_b -> best; w_t - w_b -> line; lambda -> mixing.
 
-Departs from the paper: C multiplies a sum; planes that stay idle are dropped; where the line search returns a bracket
-instead of a point (free intercept) the plane is put at or beyond its far end, so that it cuts off w_t.
+Departs from the paper: C multiplies a sum; planes that stay idle are dropped; a solve that stalls begins anew at its
+best point; where the line search returns a bracket instead of a point (free intercept) the plane is put at or beyond
+its far end, so that it cuts off w_t.
 """
 
 import math
@@ -28,7 +29,7 @@ from numbers import Real
 from softmargin.core.errors import SoftmarginError
 from softmargin.problems.base import LineMinimum, RiskProblem
 from softmargin.solvers.cutting_plane.planes import Point
-from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState, advance, solve_over_planes
+from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver, PlaneState, advance, refreshed, solve_over_planes
 
 # A line this short beside its ends is mostly rounding. A step of length k on it moves the outputs by k times that
 # rounding, so k is limited such that they stay good to ten digits.
@@ -46,10 +47,13 @@ class OCAS(CuttingPlaneSolver):
         lambda of eq. (8): where the new plane goes, between the best point (0) and the reduced minimiser (1).
     stopping : "relative_gap" or "epsilon"
         What `tol` is compared with: (P - D) / P, or (P - D) / (C sum(s)) as in the paper's tables.
+    tol : float
+        What the loop is going to ask for. It only tells how much of a direction may be returned in place of w = 0.
     """
 
     mixing: float = 0.1
     stopping: str = "relative_gap"
+    tol: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.mixing, Real) or isinstance(self.mixing, bool) or not 0 < self.mixing <= 1:
@@ -58,6 +62,7 @@ class OCAS(CuttingPlaneSolver):
             )
 
     def step(self, problem: RiskProblem, state: PlaneState) -> PlaneState:
+        state = refreshed(problem, state)
         reduced = solve_over_planes(problem, state)
         best, planes = state.best, reduced.planes
         line, sq_norm = planes.towards(problem, reduced.gamma, best)

@@ -1,6 +1,6 @@
 """What CPA and OCAS have in common: the state, and all of the solver but the choice of the next plane."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +10,7 @@ from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import Pattern, RiskProblem
 from softmargin.solvers.cutting_plane.planes import Planes, Point
+from softmargin.solvers.near_zero import share_allowed
 from softmargin.solvers.reduced_qp import solve_reduced
 
 # A plane that had no weight in this many reduced solutions in a row is dropped.
@@ -20,13 +21,20 @@ DROP_SHARE = 0.25
 QP_SHARE = 1e-3
 # Steps in a row without progress in floating point before a solve counts as stalled.
 STALL_STEPS = 20
+# Then it begins anew at its best point, up to so many times, if the gap is less than this share of what it was the last
+# time it did so.
+MOST_RESTARTS, WORTH_ANOTHER = 10, 0.999
 # A step has made progress if primal or dual changed by more than this share of their size: less is rounding.
 LEAST_PROGRESS = 1e-15
 
 
 @dataclass(frozen=True)
 class PlaneState:
-    """A cutting-plane solve between two iterations. `gamma` and `dual` belong to the last reduced problem."""
+    """A cutting-plane solve between two iterations. `gamma` and `dual` belong to the last reduced problem.
+
+    The solve began anew `restarts` times. When it last did so the gap was `marked_gap`, and `earlier` is the state with
+    the highest bound before that; it is not saved.
+    """
 
     planes: Planes
     gamma: np.ndarray
@@ -39,6 +47,9 @@ class PlaneState:
     iterations: int = 0
     passes: int = 0
     stalled: int = 0
+    restarts: int = 0
+    marked_gap: float = 0.0
+    earlier: "PlaneState | None" = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,12 @@ def init_planes(problem: RiskProblem, start: Any = None) -> PlaneState:
         # Wide data keep points as row coefficients, which a bare w does not have: there only its plane helps.
         if value < primal and not planes.as_outputs:
             best, primal = Point(start.w, f_first), value
-    planes = planes.add(problem, problem.pattern(f_first))
+    return _begun(problem, best, primal, f_first)
+
+
+def _begun(problem: RiskProblem, best: Point, primal: float, f_first: np.ndarray) -> PlaneState:
+    """A state at the point `best` with one plane, at the outputs f_first."""
+    planes = Planes.empty(problem).add(problem, problem.pattern(f_first))
     gamma, dual = np.zeros(1), 0.0
     if problem.lowest < 0.0:  # 0 is no lower bound of the objective, but the plane is one of the risk
         gamma[0] = problem.C
@@ -79,6 +95,33 @@ def init_planes(problem: RiskProblem, start: Any = None) -> PlaneState:
         violation=(primal - dual) / problem.scale,
         C=problem.C,
     )
+
+
+def refreshed(problem: RiskProblem, state: PlaneState) -> PlaneState:
+    """The state, or one that begins anew at its best point if it has stalled.
+
+    Planes from far away are what stalls a solve: they are so long that the new ones are lost in their rounding.
+    """
+    if state.stalled < STALL_STEPS:
+        return state
+    return replace(
+        _begun(problem, state.best, state.primal, state.best.f),
+        iterations=state.iterations,
+        passes=state.passes + 1,
+        restarts=state.restarts + 1,
+        marked_gap=_gap(state),
+        earlier=replace(_better(state), earlier=None),
+    )
+
+
+def _better(state: PlaneState) -> PlaneState:
+    """Of a state and the one before it began anew, that with the higher bound."""
+    earlier = state.earlier
+    return state if earlier is None or earlier.dual <= state.dual else earlier
+
+
+def _gap(state: PlaneState) -> float:
+    return state.primal - _better(state).dual
 
 
 def _rescale(problem: RiskProblem, start: PlaneState) -> PlaneState:
@@ -96,6 +139,9 @@ def _rescale(problem: RiskProblem, start: PlaneState) -> PlaneState:
         dual=value,
         C=problem.C,
         stalled=0,
+        restarts=0,
+        marked_gap=0.0,
+        earlier=None,
         violation=(primal - value) / problem.scale,
     )
 
@@ -145,12 +191,17 @@ def advance(
         iterations=state.iterations + 1,
         passes=state.passes + 2,
         stalled=0 if progress else state.stalled + 1,
+        restarts=state.restarts,
+        marked_gap=state.marked_gap,
+        earlier=state.earlier,
     )
 
 
 class CuttingPlaneSolver:
     """The parts of `Solver` that do not depend on where the next plane goes."""
 
+    stopping: str
+    tol: float
     needs: ClassVar[str] = PLANES
     state_type: ClassVar[type] = PlaneState
 
@@ -158,14 +209,23 @@ class CuttingPlaneSolver:
         return init_planes(problem, start)
 
     def measure(self, problem: RiskProblem, state: PlaneState) -> Measure:
-        return Measure(state.primal, state.dual, problem.scale, state.violation)
+        return Measure(state.primal, _better(state).dual, problem.scale, state.violation)
 
     def counts(self, state: PlaneState) -> dict[str, int]:
         return {"iterations": state.iterations, "planes": len(state.planes), "passes": state.passes}
 
     def solution(self, problem: RiskProblem, state: PlaneState) -> Solution:
-        w = state.planes.weights(problem, state.best)
-        return problem.solution(w, state.best.f, state.planes.witnesses, state.gamma)
+        """The best point, or as much of the last minimiser as `tol` allows if that is w = 0."""
+        planes, best = state.planes, state.best
+        if not best.x.any():
+            last, sq_norm = planes.towards(problem, state.gamma, best)
+            share = share_allowed(problem, state.primal, state.dual, self.tol, self.stopping, sq_norm, last.f)
+            best = Point(share * last.x, share * last.f)
+        bound = _better(state)
+        return problem.solution(planes.weights(problem, best), best.f, bound.planes.witnesses, bound.gamma)
 
     def is_stalled(self, state: PlaneState) -> bool:
-        return state.stalled >= STALL_STEPS
+        """Once beginning anew at the best point does not help any more, either."""
+        if state.stalled < STALL_STEPS or state.restarts == 0:
+            return False
+        return state.restarts >= MOST_RESTARTS or _gap(state) > WORTH_ANOTHER * state.marked_gap

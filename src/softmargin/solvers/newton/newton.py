@@ -27,6 +27,7 @@ from softmargin.core.kinds import SMOOTH
 from softmargin.core.result import Solution, WeightStart
 from softmargin.core.stopping import Measure
 from softmargin.problems.base import SmoothProblem
+from softmargin.solvers.near_zero import share_allowed
 
 # Entries of the rows that are made dense at a time.
 BLOCK_ENTRIES = 1 << 19
@@ -76,9 +77,12 @@ class Newton:
     ----------
     stopping : "relative_gap" or "epsilon"
         What `tol` is compared with: (P - D) / P, or (P - D) / (C sum(s)).
+    tol : float
+        What the loop is going to ask for. It only tells how much of a direction may be returned in place of w = 0.
     """
 
     stopping: str = "relative_gap"
+    tol: float = 0.0
     needs: ClassVar[str] = SMOOTH
     state_type: ClassVar[type] = NewtonState
 
@@ -119,7 +123,14 @@ class Newton:
         return {"iterations": state.iterations, "passes": state.passes}
 
     def solution(self, problem: SmoothProblem, state: NewtonState) -> Solution:
-        return problem.solution_of(state.w, state.f, state.beta)
+        """The point, or as much of X'beta as `tol` allows if that is w = 0."""
+        w, f = state.w, state.f
+        if not w.any() and state.slope.any():
+            outputs = problem.outputs(-state.slope)
+            sq_norm = float(state.slope @ state.slope)
+            share = share_allowed(problem, state.primal, state.dual, self.tol, self.stopping, sq_norm, outputs)
+            w, f = -share * state.slope, share * outputs
+        return problem.solution_of(w, f, state.beta)
 
     def is_stalled(self, state: NewtonState) -> bool:
         return state.idle >= STALL_STEPS or not np.isfinite(state.w).all()
