@@ -87,6 +87,12 @@ FILES = {
         "20 Newsgroups, by date, training part: 11,314 documents, 56,436 TF-IDF features, 20 labels",
         "the 20news-bydate archive, unigrams that occur twice, log tf times idf, rows of length 1",
     ),
+    "splice": DataFile(
+        "splice/splice.uci.xz",
+        480,
+        "splice junctions: 3,190 windows of 60 letters, one-hot over 8 letters, labels 1 donor, 2 acceptor, 3 neither",
+        "UCI Machine Learning Repository, data set 'Molecular Biology (Splice-junction Gene Sequences)'",
+    ),
     "w8a": DataFile(
         "web/w8a.xz",
         300,

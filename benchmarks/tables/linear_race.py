@@ -32,7 +32,7 @@ RIVAL_TOLS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 3e-3, 1e-3, 1e-4, 1e-5)
 # more until it took so many times our time, or so many seconds if these are more. What it does not reach by then would
 # take it far longer than us.
 OUR_SECONDS = 120.0
-FIRST_ENTRIES, MORE_ITERATIONS, RIVAL_TIMES, RIVAL_SECONDS = 2e9, 4, 10.0, 2.0
+FIRST_ENTRIES, MORE_ITERATIONS, RIVAL_TIMES, RIVAL_SECONDS = 2e9, 4, 5.0, 2.0
 # A rival is as good as we are if its primal value is, or if it is above our bound by at most this share of the gap.
 CLOSE = 0.1
 LONG, SHORT = 4.0, 0.05  # seconds: a fit that takes longer is made once, one that takes less so many times more often

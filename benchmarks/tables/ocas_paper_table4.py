@@ -93,14 +93,14 @@ def _problems(args: Any) -> Iterator[tuple[Problem, float]]:
 
 
 def _timed_run(problem: Problem, C: float, limit: float, threads: int, times: list[dict[str, float]]) -> Run:
-    with _parts_timed() as parts:
+    with parts_timed() as parts:
         run = paper.ocas(problem, C, limit, n_jobs=threads)
     times.append(parts)
     return run
 
 
 @contextmanager
-def _parts_timed() -> Iterator[dict[str, float]]:
+def parts_timed() -> Iterator[dict[str, float]]:
     """Seconds spent in each of PARTS, added up while the context lasts."""
     spent = dict.fromkeys(PARTS, 0.0)
     with ExitStack() as stack:
@@ -110,10 +110,10 @@ def _parts_timed() -> Iterator[dict[str, float]]:
 
 
 def _counted(function: Callable, part: str, spent: dict[str, float]) -> Callable:
-    def timed(*arguments: Any) -> Any:
+    def timed(*arguments: Any, **options: Any) -> Any:
         began = time.perf_counter()
         try:
-            return function(*arguments)
+            return function(*arguments, **options)
         finally:
             spent[part] += time.perf_counter() - began
 

@@ -30,7 +30,8 @@ FORMS = {
 class InMemory:
     """Chunks of a matrix; `read_by` are the chunks that were read, and by which thread."""
 
-    def __init__(self, X, edges):
+    def __init__(self, X, edges, n_held=0):
+        self.n_held = n_held
         self.parts = [as_rows(X[lo:hi]) for lo, hi in itertools.pairwise(edges)]
         self.n_cols = X.shape[1]
         flats = [part.flat for part in self.parts]
@@ -77,6 +78,19 @@ def test_one_chunk_has_the_bits_of_memory_and_threads_do_not_change_them(form, m
             np.testing.assert_array_equal(found, getattr(one, name)(*arguments))  # sums that are used again
             if len(edges) == 2 or name != "t_dot":
                 np.testing.assert_array_equal(found, getattr(in_memory, name)(*arguments))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_chunks_that_are_held_give_the_same_bits(form):
+    matrix, edges = FORMS[form](X), [0, 30, 60, 80, 101]
+    plain = ChunkedRows(InMemory(matrix, edges))
+    for n_held in range(1, 5):
+        chunks = InMemory(matrix, edges, n_held)
+        rows = ChunkedRows(chunks, Workers(2))
+        for name, arguments in (("dot", (V[:7],)), ("t_dot", (V,)), ("t_dot", (V, BEFORE)), ("sq_norms", ())):
+            np.testing.assert_array_equal(getattr(rows, name)(*arguments), getattr(plain, name)(*arguments))
+        by_reader = {k for k, name in chunks.read_by if name == "softmargin-read_0"}
+        assert by_reader == set(range(n_held, 4))
 
 
 def test_the_next_chunk_is_fetched_meanwhile():

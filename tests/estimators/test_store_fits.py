@@ -104,7 +104,7 @@ def test_auto_takes_cutting_planes(tmp_path):
     [
         (LinearSVC(solver="coordinate"), "OCAS"),
         (LinearSVC(solver="sgd"), "OCAS"),
-        (LinearSVC(loss="squared_hinge"), "products"),
+        (LinearSVC(loss="squared_hinge"), "products with X only, as those of a store do, but squared losses"),
         (SVC(), "Store offers products with X only"),
     ],
 )
@@ -133,7 +133,7 @@ def test_targets_come_from_one_place(tmp_path):
 
 
 def test_labels_that_are_no_classes(tmp_path):
-    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+    with pytest.raises(ValueError, match=r"Unknown label type: continuous. Row 0 of y holds .*LinearSVR"):
         LinearSVC().fit(written(tmp_path / "store", X, SCORE))
     with pytest.raises(SoftmarginError, match="y holds one class only"):
         LinearSVC().fit(written(tmp_path / "ones", X, np.ones(N)))

@@ -7,6 +7,7 @@ import pickle
 import resource
 import shutil
 import zlib
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -115,6 +116,8 @@ def test_chunks_beyond_the_memory_are_mapped_anew(tmp_path):
     assert 0 < len(tight._folder._kept) < len(list(store.blocks())) == len(store._folder._kept)
     with pytest.raises(SoftmarginError, match="memory_bytes=100 is too little: two chunks of"):
         Store(store.path, memory_bytes=100)
+    with pytest.raises(SoftmarginError, match="memory_bytes='2G' is not a number of bytes"):
+        Store(store.path, memory_bytes="2G")
 
 
 def test_a_store_travels(tmp_path):
@@ -274,6 +277,39 @@ def test_what_is_there_is_replaced_only_if_it_is_a_store(tmp_path):
     with pytest.raises(SoftmarginError, match="is no store, so it is not replaced"):
         Store.write(tmp_path / "mine", [X], overwrite=True)
     assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_progress_is_shown_and_taken_away(tmp_path, monkeypatch):
+    class Screen:
+        said: ClassVar[list] = []
+
+        def show(self, share, text):
+            self.said.append(text)
+
+        def close(self, sentences, *, keep):
+            self.said.append(keep)
+
+    monkeypatch.setattr("softmargin.io.store_writing.display_for", lambda stream: Screen())
+    Store.write(tmp_path / "quiet", [X])
+    assert Screen.said == []
+    Store.write(tmp_path / "store", iter([X, X]), verbose=1)
+    assert Screen.said == [f"writing {tmp_path / 'store'}: 60 rows", False]
+    with pytest.raises(SoftmarginError, match="batch 1 has 4 columns"):
+        Store.write(tmp_path / "other", iter([X, X[:, :4]]), verbose=1)
+    assert Screen.said[-1] is False
+
+
+def test_a_replacement_that_was_killed_is_refused(tmp_path):
+    store = example(tmp_path)
+    store.path.rename(tmp_path / "store.replaced")
+    with pytest.raises(SoftmarginError, match=r"store\.replaced is there already.*Rename it to store"):
+        Store.write(store.path, [X], overwrite=True)
+    assert os.listdir(tmp_path) == ["store.replaced"]
+
+
+def test_a_folder_that_is_missing(tmp_path):
+    with pytest.raises(SoftmarginError, match=r"missing is not a folder: store could not be written there"):
+        Store.write(tmp_path / "missing" / "store", [X])
 
 
 def test_a_writing_that_was_killed_is_refused(tmp_path):

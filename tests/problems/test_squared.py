@@ -88,7 +88,9 @@ def test_data_out_of_reach_are_refused():
     class Products:
         n_rows, n_cols = 3, 2
 
-    with pytest.raises(SoftmarginError, match="offers products with X only, but squared losses are minimised by"):
+    with pytest.raises(
+        SoftmarginError, match="offer products with X only, as those of a store do, but squared losses are minimised by"
+    ):
         Squared(Products(), SquaredClasses(np.ones(3)), 1.0)
 
 

@@ -42,7 +42,7 @@ def convert(
     if not path.resolve().parent.is_dir():
         raise SoftmarginError(f"{path.resolve().parent} is not a folder: {path} could not be written there.")
     stopping = StopHandler(lambda: None).installed()  # a signal is an interrupt, after which nothing is left behind
-    with stopping, ExitStack() as stack, output.showing("converting") as tell:
+    with stopping, ExitStack() as stack, output.showing("converting", with_bar=True) as tell:
         inputs = [(each, stack.enter_context(files.readable(each))) for each in data]
         reading = _Reading(inputs, _batches(inputs, options, memory_bytes), tell)
         tables = iter(reading)
@@ -81,15 +81,16 @@ def _batches(inputs: list[tuple[Path, Path]], options: DataOptions, memory_bytes
 class _Reading:
     """The rows of all files, batch by batch; `path` is the file of the last batch."""
 
-    def __init__(self, inputs: list[tuple[Path, Path]], batches: Batches, tell: Callable[[str], None]) -> None:
+    def __init__(self, inputs: list[tuple[Path, Path]], batches: Batches, tell: Callable[[str, float], None]) -> None:
         self._inputs, self._batches, self._tell = inputs, batches, tell
         self.path = inputs[0][0]
 
     def __iter__(self) -> Iterator[Table]:
         """Columns must have the same names in all files, and be in the same order."""
         n_rows, first = 0, None
+        sizes = [file.stat().st_size for _, file in self._inputs]
         for k, (path, file) in enumerate(self._inputs):
-            for table in self._batches.of(file):
+            for table, share in self._batches.of(file):
                 self.path = path
                 first = first or (path, table.feature_names)
                 if table.feature_names != first[1]:
@@ -99,7 +100,8 @@ class _Reading:
                     )
                 yield table
                 n_rows += table.X.shape[0]
-                self._tell(f"converting {files.title(path)} ({k + 1} of {len(self._inputs)}): {n_rows:,} rows")
+                done = (sum(sizes[:k]) + min(share or 0.0, 1.0) * sizes[k]) / max(sum(sizes), 1)
+                self._tell(f"converting {files.title(path)} ({k + 1} of {len(sizes)}): {n_rows:,} rows", done)
         if first is None:
             raise SoftmarginError("there are no rows in DATA: the files are empty, or hold comments only.")
 

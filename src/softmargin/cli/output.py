@@ -66,18 +66,23 @@ def show(values: Mapping[str, Any], as_json: bool, *, apart: bool = False) -> No
 
 
 @contextmanager
-def showing(activity: str) -> Iterator[Callable[[str], None]]:
-    """On a terminal, what the program is doing and for how long; it is gone afterwards. What is done can be changed."""
+def showing(activity: str, *, with_bar: bool = False) -> Iterator[Callable[[str, float], None]]:
+    """On a terminal, what the program is doing and for how long; it is gone afterwards.
+
+    What is yielded changes the activity, and the share of it that is done, which a bar shows.
+    """
     if not is_watched():
-        yield lambda activity: None
+        yield lambda activity, share: None
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    columns: list[ProgressColumn] = [SpinnerColumn("line"), TextColumn("{task.description}", markup=False)]
+    columns += [BarColumn(20)] if with_bar else []
+    columns.append(TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(activity, total=None)
-        yield lambda activity: progress.update(task, description=activity)
+        task = progress.add_task(activity, total=1.0 if with_bar else None)
+        yield lambda activity, share: progress.update(task, description=activity, completed=share)
 
 
 def note(sentence: str) -> None:

@@ -1,8 +1,9 @@
 """Rows in chunks that come one after the other, such as files: only a few of them need to be in memory at a time.
 
-A product goes through the chunks in their order. While the threads work on one chunk, another thread fetches the next.
-The parts of a sum and their order follow from the chunks alone, so that the bits depend neither on the number of
-threads nor on how many chunks stay in memory. Rows in a single chunk give the bits of the same rows in memory.
+A product goes through the chunks in their order. Those which are in memory already are worked on together; of the
+others, another thread fetches the next one while the threads work on the last. The parts of a sum and their order
+follow from the chunks alone, so that the bits depend neither on the number of threads nor on how many chunks stay in
+memory. Rows in a single chunk give the bits of the same rows in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 from softmargin.core.threads import Workers
 from softmargin.data.csr import CSRRows
 from softmargin.data.dense import DenseRows
-from softmargin.data.rows import FlatProducts, add_up, n_partial_sums, n_row_blocks
+from softmargin.data.rows import add_t_dot, add_up, n_partial_sums, n_row_blocks
 
 
 class ChunkSize(NamedTuple):
@@ -27,13 +28,19 @@ class ChunkSize(NamedTuple):
 
 
 class Chunks(Protocol):
-    """Where the chunks come from. `read` is called from several threads, and a chunk is let go after its use."""
+    """Where the chunks come from. `read` is called from several threads, and a chunk is let go after its use.
+
+    `n_held` of them, the first ones, are in memory, so that `read` returns them at once.
+    """
 
     @property
     def n_cols(self) -> int: ...
 
     @property
     def sizes(self) -> Sequence[ChunkSize]: ...
+
+    @property
+    def n_held(self) -> int: ...
 
     def read(self, k: int) -> DenseRows | CSRRows: ...
 
@@ -60,51 +67,58 @@ class ChunkedRows:
 
     def dot(self, w: np.ndarray) -> np.ndarray:
         out = np.empty(self.n_rows)
-        for where, products in self._products():
-            self._workers.map(lambda function, *arguments: function(*arguments), products.dot_jobs(w, out[where]))
+        for run in self._runs():
+            jobs = [job for where, rows in run for job in rows.products.dot_jobs(w, out[where])]
+            self._workers.map(lambda function, *arguments: function(*arguments), jobs)
         return out
 
     def t_dot(self, v: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
         total = np.zeros(self.n_cols)
         parts = [self._borrowed() for _ in range(self._n_sums - 1)]
-        for where, products in self._products():
-            products.add_t_dot(v[where], None if before is None else before[where], [total, *parts], self._workers)
+        for run in self._runs():
+            pieces = [(rows.products, v[at], None if before is None else before[at]) for at, rows in run]
+            add_t_dot(pieces, [total, *parts], self._workers)
         add_up(total, parts, self._workers)
         self._spare += parts
         return total
 
     def sq_norms(self) -> np.ndarray:
         out = np.empty(self.n_rows)
-        for where, products in self._products():
-            out[where] = products.sq_norms(self._workers)
+        for where, rows in self.blocks():
+            out[where] = rows.sq_norms()
         return out
 
     def blocks(self) -> Iterator[tuple[slice, DenseRows | CSRRows]]:
         """The chunks in their order, as rows in memory."""
-        for where, rows in self._visited():
-            yield where, rows.on(self._workers)
+        for run in self._runs():
+            for where, rows in run:
+                yield where, rows.on(self._workers)
 
     def on(self, workers: Workers) -> "ChunkedRows":
         return ChunkedRows(self._chunks, workers)
 
-    def _products(self) -> Iterator[tuple[slice, FlatProducts]]:
-        return ((where, rows.products) for where, rows in self._visited())
+    def _runs(self) -> Iterator[list[tuple[slice, DenseRows | CSRRows]]]:
+        """The chunks in their order: those in memory all at once, then one by one.
 
-    def _visited(self) -> Iterator[tuple[slice, DenseRows | CSRRows]]:
-        """The chunks in their order; the next one is fetched by another thread meanwhile."""
-        read, n_chunks = self._chunks.read, len(self._places)
-        if n_chunks == 0:
-            return
-        if n_chunks == 1:
-            yield self._places[0], read(0)
+        Threads that work on a run end at different times, and the first ones wait. So chunks in memory are one run.
+        """
+        read, places, n_held = self._chunks.read, self._places, self._chunks.n_held
+        held = [(where, read(k)) for k, where in enumerate(places[:n_held])]
+        rest = range(n_held, len(places))
+        if len(rest) <= 1 and not held:
+            held, rest = [(places[k], read(k)) for k in rest], range(0)
+        if not rest:
+            yield held
             return
         with ThreadPoolExecutor(1, "softmargin-read") as reader:
-            ahead = reader.submit(read, 0)
-            for k, where in enumerate(self._places):
+            ahead = reader.submit(read, n_held)
+            if held:
+                yield held
+            for k in rest:
                 rows = ahead.result()
-                if k + 1 < n_chunks:
+                if k + 1 in rest:
                     ahead = reader.submit(read, k + 1)
-                yield where, rows
+                yield [(places[k], rows)]
                 del rows
 
     def _borrowed(self) -> np.ndarray:

@@ -44,6 +44,12 @@ def as_rows(X: Any, workers: Workers | None = None) -> Rows:
     return DenseRows(_compiled_view(array), workers)
 
 
+def as_checked_csr(values: np.ndarray, indices: np.ndarray, starts: np.ndarray, shape: tuple[int, int]) -> CSRRows:
+    """Rows of the arrays of a CSR matrix that are known to be right: ascending indices within the columns."""
+    parts = [_compiled_view(part) for part in (_supported_type(values), indices, starts)]
+    return CSRRows(sp.csr_array(tuple(parts), shape=shape, copy=False))
+
+
 def as_products(X: Any, workers: Workers | None = None) -> Products:
     """The same for whoever needs products only: any storage that keeps the contract `Products` stays what it is."""
     if is_storage(X):

@@ -26,6 +26,7 @@ class MemoryChunks:
         self._blocks: list[Any] = [as_rows(block) for block in blocks]
         self.n_cols = n_cols
         self.sizes = [_size_of(rows) for rows in self._blocks]
+        self.n_held = len(self._blocks)
 
     def __reduce__(self) -> tuple:
         return MemoryChunks, ([rows.native() for rows in self._blocks], self.n_cols)

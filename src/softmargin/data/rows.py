@@ -194,39 +194,12 @@ class FlatProducts:
         """X' v or X' (v - before), into `out` if that is given; the threads do the calls of `beside` too."""
         total = np.empty(self.flat.n_cols) if out is None else out
         parts = [self._borrowed() for _ in self.groups[1:]]
-        self.add_t_dot(v, before, [total, *parts], workers, beside, clear=True)
+        add_t_dot([(self, v, before)], [total, *parts], workers, beside, clear=True)
         add_up(total, parts, workers)
         self._spare += parts
         return total
 
-    def add_t_dot(
-        self,
-        v: np.ndarray,
-        before: np.ndarray | None,
-        sums: Sequence[np.ndarray],
-        workers: Workers,
-        beside: Sequence[tuple] = (),
-        *,
-        clear: bool = False,
-    ) -> None:
-        """Add X' v or X' (v - before) to `sums`, each of which takes a part of the row blocks; `clear` zeroes them."""
-        from softmargin.data import _kernels
-
-        v = np.ascontiguousarray(v, dtype=np.float64)
-        before = _ZEROS if before is None else np.ascontiguousarray(before, dtype=np.float64)
-
-        def partial_sum(blocks: list[tuple[int, int]], acc: np.ndarray) -> None:
-            if clear:
-                acc.fill(0.0)
-            for lo, hi in blocks:
-                workers.check()
-                _kernels.t_dot(*self.flat, v, before, lo, hi, acc)
-
-        jobs = [(partial_sum, *job) for job in zip(self.dealt(len(sums)), sums, strict=True)]
-        is_little = not beside and self._values_changed(v, before) < FEW_VALUES
-        workers.map(_call, [*jobs, *beside], alone=is_little)
-
-    def _values_changed(self, v: np.ndarray, before: np.ndarray) -> float:
+    def values_changed(self, v: np.ndarray, before: np.ndarray) -> float:
         """About how many values X'(v - before) reads at least, judged from some of the rows; v and before included."""
         if not before.size:
             return float(self.flat.values.size)
@@ -263,6 +236,43 @@ def n_partial_sums(n_blocks: int, n_bytes: int, n_cols: int) -> int:
     """How many partial sums of X'v so many blocks are worth; a power of two, so that few threads end together."""
     affordable = 2 ** round(log2(max(2.0, PARTIAL_SHARE * n_bytes / (8 * max(n_cols, 1)))))
     return max(1, min(MAX_PARTIAL_SUMS, n_blocks, affordable))
+
+
+def add_t_dot(
+    pieces: Sequence[tuple[FlatProducts, np.ndarray, np.ndarray | None]],
+    sums: Sequence[np.ndarray],
+    workers: Workers,
+    beside: Sequence[tuple] = (),
+    *,
+    clear: bool = False,
+) -> None:
+    """Add X' v or X' (v - before) to `sums`, for each of the pieces (X, v, before); `clear` zeroes the sums first.
+
+    Each sum takes a part of the row blocks of every piece. The threads do the calls of `beside` too.
+    """
+    from softmargin.data import _kernels
+
+    given = [
+        (
+            products,
+            np.ascontiguousarray(v, dtype=np.float64),
+            _ZEROS if b is None else np.ascontiguousarray(b, np.float64),
+        )
+        for products, v, b in pieces
+    ]
+    groups = [products.dealt(len(sums)) for products, _, _ in given]
+
+    def partial_sum(k: int, acc: np.ndarray) -> None:
+        if clear:
+            acc.fill(0.0)
+        for (products, v, before), blocks in zip(given, groups, strict=True):
+            for lo, hi in blocks[k]:
+                workers.check()
+                _kernels.t_dot(*products.flat, v, before, lo, hi, acc)
+
+    jobs = [(partial_sum, k, acc) for k, acc in enumerate(sums)]
+    is_little = not beside and sum(products.values_changed(v, b) for products, v, b in given) < FEW_VALUES
+    workers.map(_call, [*jobs, *beside], alone=is_little)
 
 
 def add_up(total: np.ndarray, parts: Sequence[np.ndarray], workers: Workers) -> None:

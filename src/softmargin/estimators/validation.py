@@ -112,13 +112,27 @@ def class_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     found = _distinct(y)
     # scikit-learn looks for numbers with fractions, and warns of integers that are nearly all different.
     if y.dtype.kind not in "biu" or 2 * found[0].size > y.size:
-        check_classification_targets(y)
+        _check_classes(y)
     return found
+
+
+def _check_classes(y: np.ndarray) -> None:
+    """scikit-learn's check, with the first row whose label is a number with a fraction."""
+    try:
+        check_classification_targets(y)
+    except ValueError:
+        if y.dtype.kind != "f" or not (is_fraction := y != np.rint(y)).any():
+            raise
+        row = int(np.argmax(is_fraction))
+        raise SoftmarginError(
+            f"Unknown label type: continuous. Row {row} of y holds {y[row]}, which is no class: name classes by whole "
+            "numbers or text. To learn real numbers use LinearSVR or SVR, to learn their order RankSVM."
+        ) from None
 
 
 def given_classes(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
     """The sorted classes as given, of which not all need to have rows, and for each row the position of its class."""
-    check_classification_targets(y)
+    _check_classes(y)
     found = np.unique(classes)
     if found.size < 2:
         raise SoftmarginError(f"classes={classes!r} must name at least two classes.")

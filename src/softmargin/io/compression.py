@@ -46,6 +46,11 @@ def opened(source: Source) -> Iterator[tuple[Read, str]]:
             yield _whole_reads(_explained(stream.read, damage, suffix, name)), name
 
 
+def is_compressed(name: str) -> bool:
+    with open(name, "rb") as file:
+        return _compression(name, file.read(8)) != ""
+
+
 def _compression(name: str, head: bytes) -> str:
     suffix = os.path.splitext(name)[1].lower()
     if suffix in _MAGIC:

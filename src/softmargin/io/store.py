@@ -3,17 +3,17 @@
 import mmap
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from softmargin.core.errors import DataFormatError, SoftmarginError
 from softmargin.core.memory import free_bytes
 from softmargin.data.chunked import ChunkedRows, ChunkSize
-from softmargin.data.convert import as_rows
+from softmargin.data.convert import as_checked_csr, as_rows
 from softmargin.data.csr import CSRRows
 from softmargin.data.dense import DenseRows
 from softmargin.io.store_format import (
@@ -28,8 +28,6 @@ from softmargin.io.store_format import (
     target_name,
 )
 
-# Without `memory_bytes`, chunks up to this share of the free memory stay mapped.
-MEMORY_SHARE = 0.5
 _PAGE_BYTES = 4096
 
 
@@ -48,8 +46,9 @@ class Store(ChunkedRows):
         store is in use its files must not be changed.
     memory_bytes : int or None, default=None
         The bytes of chunks that may be mapped into memory at a time, for two chunks at least. Chunks that stay mapped
-        are faster to reach again; what the system keeps of the files in its cache is its own affair. None is half of
-        the memory that is free.
+        are faster to reach again; what the system keeps of the files in its cache is its own affair. None is all of
+        the memory that is free: mapped pages are no loss to others, because the system takes them back when it needs
+        them.
 
     Attributes
     ----------
@@ -83,6 +82,7 @@ class Store(ChunkedRows):
         index_base: int | None = None,
         chunk_bytes: int | None = None,
         overwrite: bool = False,
+        verbose: int = 0,
     ) -> "Store":
         """Write a store, and open it.
 
@@ -116,6 +116,8 @@ class Store(ChunkedRows):
             they fill it.
         overwrite : bool, default=False
             Whether a store of this name is replaced. A folder that is no store never is.
+        verbose : int, default=0
+            1 shows how many rows are written, in a terminal or a notebook.
         """
         from softmargin.io.sources import batches_of
         from softmargin.io.store_writing import write_store
@@ -130,6 +132,7 @@ class Store(ChunkedRows):
             index_base=index_base,
             chunk_bytes=chunk_bytes,
             overwrite=overwrite,
+            verbose=verbose,
         )
         return cls(path)
 
@@ -214,6 +217,10 @@ class StorePart:
     def __reduce__(self) -> tuple:
         return StorePart, (self._folder.path, self._chunks)
 
+    @property
+    def n_held(self) -> int:
+        return len(self._kept)
+
     def read(self, k: int) -> DenseRows | CSRRows:
         if k not in self._kept:
             self._kept[k] = self._folder._mapped(self._chunks[k])
@@ -249,7 +256,7 @@ class _Folder:
         self.sizes = [ChunkSize(chunk.n_rows, chunk.n_values, width * chunk.n_values) for chunk in manifest.chunks]
         n_bytes = [manifest.parts(chunk)[1] for chunk in manifest.chunks]
         window = sum(sorted(n_bytes)[-2:])
-        self.memory_bytes = max(window, MEMORY_SHARE * free_bytes()) if memory_bytes is None else float(memory_bytes)
+        self.memory_bytes = max(window, free_bytes()) if memory_bytes is None else _checked_bytes(memory_bytes)
         if not self.memory_bytes >= window:
             raise SoftmarginError(
                 f"memory_bytes={memory_bytes!r} is too little: two chunks of {path} take {window} bytes, the one that "
@@ -262,6 +269,10 @@ class _Folder:
 
     def __reduce__(self) -> tuple:
         return _Folder, (self.path, self.memory_bytes)
+
+    @property
+    def n_held(self) -> int:
+        return len(self._kept)  # passes read the chunks in their order, so that these are the first ones
 
     def read(self, k: int) -> DenseRows | CSRRows:
         rows = self._kept.get(k)
@@ -276,14 +287,13 @@ class _Folder:
         manifest, chunk, path = self.manifest, self.manifest.chunks[k], self.path / chunk_name(k)
         parts, n_bytes = manifest.parts(chunk)
         with open(path, "rb") as file:
-            if hasattr(os, "posix_fadvise"):
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
             try:
                 memory = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_READ)
             except ValueError:
                 raise DataFormatError("the file became shorter while it was in use.", file=str(path)) from None
             found = os.fstat(file.fileno())
             identity = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        self._advise(memory, k)
         arrays = [np.frombuffer(memory, part.dtype, part.size, part.offset) for part in parts]
         if self._checked.get(k, identity) != identity:
             raise DataFormatError("the file was changed while it was in use: open the store again.", file=str(path))
@@ -296,12 +306,24 @@ class _Folder:
             self._checked[k] = identity
         shape = chunk.n_rows, manifest.n_cols
         if manifest.index_type is None:
-            matrix = arrays[0].reshape(shape)
+            rows: Any = as_rows(arrays[0].reshape(shape))
+            return rows
+        values, indices, starts = arrays
+        return as_checked_csr(values, indices, starts, shape)
+
+    def _advise(self, memory: mmap.mmap, k: int) -> None:
+        """Tell the system how a chunk is used, where it listens.
+
+        A chunk that will be mapped again and again is read in large pages at first, if the file system has them: then
+        mapping it costs next to nothing. Later readings from the disk do not wait for large pages to be made free.
+        """
+        if k >= self._n_kept and k not in self._checked:
+            advice = getattr(mmap, "MADV_HUGEPAGE", None)
         else:
-            matrix = sp.csr_array(tuple(arrays), shape=shape, copy=False)
-            matrix.has_canonical_format = True
-        rows: Any = as_rows(matrix)
-        return rows
+            advice = getattr(mmap, "MADV_SEQUENTIAL", None)
+        if advice is not None:
+            with suppress(OSError):  # a kernel without large pages
+                memory.madvise(advice)
 
     def target(self, name: str) -> np.ndarray | None:
         """A vector with a number for each row, checked; None if the store has none."""
@@ -327,6 +349,13 @@ class _Folder:
             row = int(np.argmin(is_good))
             raise DataFormatError(f"row {row} has {found[row]}, which cannot be.", file=str(path))
         return found
+
+
+def _checked_bytes(memory_bytes: Any) -> float:
+    try:
+        return float(memory_bytes)
+    except (TypeError, ValueError):
+        raise SoftmarginError(f"memory_bytes={memory_bytes!r} is not a number of bytes, such as 2**30.") from None
 
 
 def _check_arrays(arrays: list[np.ndarray], n_rows: int, n_cols: int, path: Path, first_row: int) -> None:

@@ -8,8 +8,9 @@ writing there.
 
 import os
 import shutil
+import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from softmargin.core.display import display_for
 from softmargin.core.errors import SoftmarginError
+from softmargin.core.progress import REFRESH_SECONDS
 from softmargin.data.convert import as_rows
 from softmargin.io.store_format import (
     INDEX_TYPES,
@@ -32,7 +35,7 @@ from softmargin.io.store_format import (
 )
 
 CHUNK_BYTES = 1 << 26
-UNFINISHED = ".unfinished"
+UNFINISHED, REPLACED = ".unfinished", ".replaced"
 _INT32_COLUMNS = 2**31 - 1
 _MAX_CHUNK_BYTES = 1 << 32  # so that int32 counts the values of a chunk
 
@@ -48,6 +51,7 @@ def write_store(
     chunk_bytes: int | None = None,
     overwrite: bool = False,
     whole_labels: bool = False,
+    verbose: int = 0,
 ) -> None:
     """See `Store.write`. With `whole_labels`, labels that are all whole numbers become integers, as in text files."""
     with _replacing(path, overwrite) as draft:
@@ -59,11 +63,34 @@ def write_store(
         )
         writer.are_labels_whole = whole_labels
         try:
-            for k, batch in enumerate(batches):
-                writer.add(k, batch)
+            with _showing(path, verbose) as tell:
+                for k, batch in enumerate(batches):
+                    writer.add(k, batch)
+                    tell(writer.n_rows)
             writer.close(None if feature_names is None else tuple(map(str, feature_names)), index_base)
         finally:
             writer.let_go()
+
+
+@contextmanager
+def _showing(path: Path, verbose: int) -> Iterator[Callable[[int], None]]:
+    """Takes the number of rows that are written, and shows it in a terminal or a notebook, a few times a second."""
+    display = display_for(None) if verbose else None
+    if display is None:
+        yield lambda n_rows: None
+        return
+    shown_at = 0.0
+
+    def tell(n_rows: int) -> None:
+        nonlocal shown_at
+        if time.monotonic() - shown_at > REFRESH_SECONDS:
+            display.show(None, f"writing {path}: {n_rows:,} rows")
+            shown_at = time.monotonic()
+
+    try:
+        yield tell
+    finally:
+        display.close([], keep=False)
 
 
 @contextmanager
@@ -74,6 +101,13 @@ def _replacing(path: Path, overwrite: bool) -> Iterator[Path]:
         raise SoftmarginError(f"{path} is there already: name another folder, or replace it with overwrite=True.")
     if path.exists() and not (path.is_dir() and ((path / MANIFEST).is_file() or not any(path.iterdir()))):
         raise SoftmarginError(f"{path} is there already and is no store, so it is not replaced: name another folder.")
+    if not path.parent.is_dir():
+        raise SoftmarginError(f"{path.parent} is not a folder: {path.name} could not be written there. Make it first.")
+    if (old := path.with_name(path.name + REPLACED)).exists():
+        raise SoftmarginError(
+            f"{old} is there already: it is a store that was being replaced when the program was stopped. Rename it to "
+            f"{path.name} if that is missing, or delete it, and begin again."
+        )
     draft = path.with_name(path.name + UNFINISHED)
     try:
         draft.mkdir()
@@ -95,7 +129,7 @@ def _rename(draft: Path, path: Path) -> None:
     if not path.exists():
         draft.rename(path)
         return
-    old = path.with_name(path.name + ".replaced")
+    old = path.with_name(path.name + REPLACED)
     path.rename(old)
     try:
         draft.rename(path)
@@ -178,7 +212,7 @@ class _Writer:
         self._label_kind = ""
         self._codes: dict[str, int] = {}
         self.are_labels_whole = False
-        self._n_rows = 0
+        self.n_rows = 0
 
     def add(self, k: int, batch: Any) -> None:
         """Rows of batch k, which errors name."""
@@ -192,7 +226,7 @@ class _Writer:
             raise SoftmarginError(f"batch {k}: {error}") from None
         if rows.n_rows == 0:
             return
-        if self._n_rows == 0:
+        if self.n_rows == 0:
             self._begin(rows, targets)
         flat = rows.flat
         self._check_kind(k, rows, targets)
@@ -206,13 +240,13 @@ class _Writer:
         columns = {name: self._column(name, part, rows.n_rows, k) for name, part in targets.items()}
         for name, column in columns.items():
             self._targets[name].write(column)
-        self._n_rows += rows.n_rows
+        self.n_rows += rows.n_rows
         indices = flat.indices.astype(INDEX_TYPES[self._index_type]) if lengths.size else flat.indices
         self._collect(_Piece(values, indices, lengths, rows.n_rows, columns.get("qid")))
 
     def close(self, feature_names: tuple[str, ...] | None, index_base: int | None) -> None:
         """The last chunk, and what makes the folder a store."""
-        if self._n_rows == 0:
+        if self.n_rows == 0:
             raise SoftmarginError("there are no rows to write: the batches are empty, or there are none.")
         if feature_names is not None and len(feature_names) != self._n_cols:
             raise SoftmarginError(f"there are {len(feature_names)} feature_names for {self._n_cols} columns.")
@@ -298,7 +332,7 @@ class _Writer:
         flat = rows.flat
         row = int(np.searchsorted(flat.indptr, place, "right")) - 1 if flat.indptr.size else place // rows.n_cols
         raise SoftmarginError(
-            f"batch {k}, row {row} (row {self._n_rows + row} of the store) holds {values[place]}, or a number too "
+            f"batch {k}, row {row} (row {self.n_rows + row} of the store) holds {values[place]}, or a number too "
             f"large for {self._value_type}: every value must be finite."
         )
 
@@ -339,7 +373,7 @@ class _Writer:
         if not is_good.all():
             row = int(np.argmin(is_good))
             raise SoftmarginError(
-                f"batch {k}, row {row} (row {self._n_rows + row} of the store) has the label {column[row]}: labels are "
+                f"batch {k}, row {row} (row {self.n_rows + row} of the store) has the label {column[row]}: labels are "
                 "text or finite numbers, and integers at most 2^53."
             )
         self.are_labels_whole &= bool(((labels == np.rint(labels)) & (np.abs(labels) < LARGEST_INTEGER)).all())

@@ -75,8 +75,8 @@ class LinearProblem:
     def rows_at(self, index: np.ndarray) -> tuple[Flat, np.ndarray]:
         if not has_row_access(self.rows):
             raise SoftmarginError(
-                f"{type(self.rows).__name__} offers products with X only: solvers that visit single rows, such as SGD "
-                "and Pegasos, need data in memory. Use OCAS or CPA."
+                "These rows offer products with X only, as those of a store do: solvers that visit single rows, such "
+                "as SGD and Pegasos, need data in memory. Use OCAS or CPA."
             )
         flat = self.rows.flat
         if not flat.fortran:

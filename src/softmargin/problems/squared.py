@@ -33,8 +33,8 @@ class Squared(LinearProblem):
         super().__post_init__()
         if not has_row_access(self.rows):
             raise SoftmarginError(
-                f"{type(self.rows).__name__} offers products with X only, but squared losses are minimised by a solver "
-                "that visits single rows: load the data into memory, or use the loss that is not squared."
+                "These rows offer products with X only, as those of a store do, but squared losses are minimised by a "
+                "solver that visits single rows: load the data into memory, or use the loss that is not squared."
             )
 
     @property

@@ -33,9 +33,12 @@ from softmargin.solvers.base import Solver
 
 # Cutting planes begin where there are at most so many columns, and where C mean|x|^2 is more than so many times their
 # number, by the number of entries; the second number is for a free intercept, which takes coordinate descent longer.
-# Measured on Adult and Web (half a million entries) and on e-mails of raw counts (60,000 entries).
+# Measured on Adult and Web (half a million entries) and on e-mails of raw counts (60,000 entries). With more entries
+# than in any of these they always begin, but where there are more columns than WIDE: there the limit is WIDE_LENGTH
+# (images of digits).
 FEW_COLUMNS = 1024
 ENTRIES_AND_LENGTHS = ((1 << 20, 0.0, 0.0), (1 << 18, 0.4, 0.6), (0, 30.0, 30.0))
+WIDE, WIDE_LENGTH = 256, 0.03
 # Newton's method begins where C mean|x|^2 is at least so large: below, a few passes of coordinate descent suffice.
 LEAST_LENGTH = 0.3
 # Of a row, where Newton's method adds up squares of features: far from the largest number that there is.
@@ -134,8 +137,10 @@ def suits_planes(problem: Any) -> bool:
     if problem.n_weights > FEW_COLUMNS or flat.fortran or isinstance(problem.coordinates, JointCoordinates):
         return flat.fortran and n_entries >= MANY_ENTRIES
     lengths = next(lengths for entries, *lengths in ENTRIES_AND_LENGTHS if n_entries >= entries)
-    least = lengths[problem.intercept.is_free]
-    if least and not problem.intercept.is_free:
+    least, is_free = lengths[problem.intercept.is_free], problem.intercept.is_free
+    if least == 0.0 and problem.n_weights > WIDE:
+        least, is_free = WIDE_LENGTH, False
+    if not is_free:
         least /= _share_of_smaller_side(problem.coordinates)
     return least == 0.0 or problem.C * float(problem.rows.sq_norms().mean()) > least * problem.n_weights
 
