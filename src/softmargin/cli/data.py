@@ -27,6 +27,8 @@ _ROW = re.compile(rb"^[ \t]*[^\s#].*", re.MULTILINE)
 _QUERY = re.compile(rb"^[ \t]*[^\s#]+[ \t]+qid:", re.MULTILINE)
 _PIECE_BYTES = 2**22
 
+_NO_CLASS = "Unknown label type: continuous. Row"  # how the check of classes begins that is told in other words here
+
 
 class Labelled(NamedTuple):
     """What there is to learn from, or to compare with."""
@@ -209,16 +211,16 @@ def read_labelled(
 
 @contextmanager
 def naming(path: Path, rows: Labelled) -> Iterator[None]:
-    """What scikit-learn's checks of X and y find is told with the name of the file and the row, in one sentence."""
+    """What the checks of X and y find is told with the name of the file and the row, in one sentence."""
     try:
         yield
-    except SoftmarginError:
-        raise
     except ValueError as error:
         message = str(error).splitlines()[0]
+        if isinstance(error, SoftmarginError) and not message.startswith(_NO_CLASS):
+            raise
         if message.startswith("Input X contains"):
             message = f"row {_first_bad_row(rows.X) + 1} has values that are not finite (nan or inf)."
-        elif message.startswith("Unknown label type"):
+        elif message.startswith(_NO_CLASS):
             fraction = rows.y[np.argmax(rows.y % 1 != 0)]
             other = "" if rows.index_base is not None else "name another column with --label, or "
             message = (
