@@ -131,6 +131,7 @@ def _on_dask(table: record.Table, n_rows: int, factors: tuple[float, ...]) -> No
     import dask
     import dask.array as da
     from dask.distributed import Client, LocalCluster, wait
+
     from softmargin.dask import LinearSVC
 
     form = table.args.form
