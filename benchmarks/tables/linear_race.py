@@ -71,6 +71,7 @@ def main() -> None:
     machine.keep_freed_memory()
     parser = record.options(__doc__)
     parser.add_argument("--only", metavar="NAME", choices=PROBLEMS, help="one problem; not written without --out")
+    parser.add_argument("--C", type=float, choices=CS, help="one C only")
     parser.add_argument("--tol", type=float, choices=TOLS, help="one gap only")
     parser.add_argument("--loss", choices=("hinge", "squared_hinge"), help="one loss only")
     parser.add_argument("--repeats", type=int, default=5, help="fits of each kind; long ones are made once")
@@ -88,7 +89,7 @@ def _measure(table: record.Table) -> None:
     names = (args.only,) if args.only else ("generated",) if args.quick else PROBLEMS
     for name in names:
         problem = generate(500, 30, "csr") if args.quick else load(name, "dense" if name in DENSE else "csr")
-        for C in CS[1:2] if args.quick else CS:
+        for C in CS[1:2] if args.quick else CS if args.C is None else (args.C,):
             for tol in TOLS if args.tol is None else (args.tol,):
                 if args.loss != "squared_hinge":
                     _add(table, problem, C, tol, "hinge")
