@@ -40,7 +40,6 @@ MORE_OFTEN = 3
 DENSE = ("bio",)
 # ReHLine takes dense rows, and no more than two classes.
 DENSE_ENTRIES = 5e7
-REHLINE_ITERATIONS = 10_000
 SGD_EPOCHS = 20
 COLUMNS = {
     "problem": ("problem", ""),
@@ -165,8 +164,8 @@ def _rivals(
     is_small = problem.X.shape[0] * problem.X.shape[1] <= DENSE_ENTRIES and len(problem.signs) == 1
     if loss == "hinge" and tol == max(TOLS) and C == 1.0 and is_small and find_spec("rehline"):
         dense = _as_dense(problem)
-        rehline_tol, is_rehline, _ = _loosest(lambda tol: rehline(dense, C, tol, REHLINE_ITERATIONS), goal)
-        rivals["rehline"] = lambda: rehline(dense, C, rehline_tol, REHLINE_ITERATIONS), is_rehline
+        rehline_tol, is_rehline, _ = _loosest(lambda tol: rehline(dense, C, tol, way.most), goal, way.is_cut)
+        rivals["rehline"] = lambda: rehline(dense, C, rehline_tol, way.most), is_rehline
     return rivals
 
 
