@@ -5,6 +5,7 @@ they are sparse. The right rows are cut into tiles, which depend on the data alo
 same bits.
 """
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ from softmargin.kernels.precise import PreciseRows
 
 LEFT_ROWS, _RIGHT = 64, 1024  # rows of a tile, left and right: 256 KiB of float32
 _DENSE_BYTES = 1 << 26  # of left rows that are made dense at a time
-_LOG2_E = float(np.log2(np.e))
+_LOG2_E = math.log2(math.e)
 
 
 class KernelRows(Protocol):
