@@ -26,8 +26,8 @@ COLUMN_FILES = (".parquet", ".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 _ROW = re.compile(rb"^[ \t]*[^\s#].*", re.MULTILINE)
 _QUERY = re.compile(rb"^[ \t]*[^\s#]+[ \t]+qid:", re.MULTILINE)
 _PIECE_BYTES = 2**22
-
-_NO_CLASS = "Unknown label type: continuous. Row"  # how the check of classes begins that is told in other words here
+# How the error of the estimators begins when a label is no class. Here it is told in other words, with --task.
+_NO_CLASS = "Unknown label type: continuous. Row"
 
 
 class Labelled(NamedTuple):

@@ -414,6 +414,7 @@ class _Line:
         return self._sample
 
     def everything(self) -> list[np.ndarray]:
+        """Never asked for where `is_here` is false: all rows would have to travel."""
         raise NotImplementedError
 
     def between(self, k: float, reference: float, lo: float, hi: float) -> tuple[list[np.ndarray], list[float]]:
