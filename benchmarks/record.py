@@ -55,7 +55,7 @@ class Table:
         content = {"name": self.name, "title": self.title, "quick": self.args.quick, "threads": self.threads}
         content |= {"machine": self.machine, "notes": self.notes, "rows": self.rows}
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / f"{self.name}.json", json.dumps(_plain(content), indent=1) + "\n")
+        write_whole(folder / f"{self.name}.json", json.dumps(plain(content), indent=1) + "\n")
         write_whole(folder / f"{self.name}.md", text)
 
     def markdown(self) -> str:
@@ -94,12 +94,12 @@ def _cell(value: Any, form: str | Callable) -> str:
     return format(value, form)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """For JSON: NumPy scalars as Python numbers, nan as null."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
