@@ -33,7 +33,8 @@ RIVAL_TOLS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 3e-3, 1e-3, 1e-4, 1e-5)
 # more until it took so many times our time, or so many seconds if these are more. What it does not reach by then would
 # take it far longer than us.
 OUR_SECONDS = 120.0
-FIRST_ENTRIES, MORE_ITERATIONS, RIVAL_TIMES, RIVAL_SECONDS = 2e9, 4, 5.0, 2.0
+FIRST_ENTRIES, MORE_ITERATIONS, RIVAL_TIMES, RIVAL_SECONDS = 2e9, 4.0, 5.0, 2.0
+LITTLE_MORE = 1.25  # than what should be enough
 # A rival is as good as we are if its primal value is, or if it is above our bound by at most this share of the gap.
 CLOSE = 0.1
 LONG, SHORT = 4.0, 0.05  # seconds: a fit that takes longer is made once, one that takes less so many times more often
@@ -202,8 +203,10 @@ def _rivals(
     if loss == "squared_hinge":
         ways.append(_Limited(problem, C, loss, seconds, dual=False))
     tried = [(way, *_loosest(way.fit, goal, way.is_cut)) for way in ways]
-    way, rival_tol, is_as_good, _ = min(tried, key=lambda found: (not found[2], found[3]))
-    rivals: dict[str, tuple[Callable[[], Fit], bool]] = {"rival": (lambda: way.again(rival_tol), is_as_good)}
+    way, rival_tol, is_as_good, last = min(tried, key=lambda found: (not found[2], found[3].seconds))
+    # What was cut short is not made again: it took longer than us, and that is all it says.
+    run = (lambda: way.again(rival_tol)) if is_as_good else (lambda: last)
+    rivals: dict[str, tuple[Callable[[], Fit], bool]] = {"rival": (run, is_as_good)}
     if loss == "hinge" and tol == max(TOLS) and is_as_good and find_spec("liblinear"):
         official_tol, is_official, _ = _loosest(lambda tol: liblinear_official(problem, C, tol), goal)
         rivals["official"] = lambda: liblinear_official(problem, C, official_tol), is_official
@@ -226,7 +229,7 @@ class _Limited:
     def fit(self, tol: float) -> Fit:
         found = self.again(tol)
         while self.is_cut(found) and found.seconds < self.seconds:
-            self.most *= MORE_ITERATIONS
+            self.most = int(self.most * min(MORE_ITERATIONS, LITTLE_MORE * self.seconds / found.seconds)) + 1
             found = self.again(tol)
         return found
 
@@ -249,8 +252,8 @@ def _as_dense(problem: Problem) -> Problem:
 
 def _loosest(
     fit: Callable[[float], Fit], goal: float, is_cut: Callable[[Fit], bool] = lambda found: False
-) -> tuple[float, bool, float]:
-    """The loosest tolerance at which the primal value is as good as `goal`, whether it is, and the seconds of the fit.
+) -> tuple[float, bool, Fit]:
+    """The loosest tolerance at which the primal value is as good as `goal`, whether it is, and the fit.
 
     It is given up where the limit of the iterations is reached, or where a tighter tolerance changes nothing any more.
     """
@@ -258,11 +261,11 @@ def _loosest(
     for tol in RIVAL_TOLS:
         found = fit(tol)
         if found.score.primal <= goal:
-            return tol, True, found.seconds
+            return tol, True, found
         if is_cut(found) or (tol < min(RIVAL_TOLS[:-3]) and found.score.primal == before):
-            return tol, False, found.seconds
+            return tol, False, found
         before = found.score.primal
-    return RIVAL_TOLS[-1], False, found.seconds
+    return RIVAL_TOLS[-1], False, found
 
 
 def _iterations(model: Any) -> list[int]:
