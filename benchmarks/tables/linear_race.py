@@ -202,7 +202,7 @@ def _rivals(
     ways = [_Limited(problem, C, loss, seconds)]
     if loss == "squared_hinge":
         ways.append(_Limited(problem, C, loss, seconds, dual=False))
-    tried = [(way, *_loosest(way.fit, goal, way.is_cut)) for way in ways]
+    tried = [(way, *_loosest(way.fit, goal, way.is_over)) for way in ways]
     way, rival_tol, is_as_good, last = min(tried, key=lambda found: (not found[2], found[3].seconds))
     # What was cut short is not made again: it took longer than us, and that is all it says.
     run = (lambda: way.again(rival_tol)) if is_as_good else (lambda: last)
@@ -213,7 +213,7 @@ def _rivals(
     is_small = problem.X.shape[0] * problem.X.shape[1] <= DENSE_ENTRIES and len(problem.signs) == 1
     if loss == "hinge" and tol == max(TOLS) and C == 1.0 and is_small and find_spec("rehline"):
         dense = _as_dense(problem)
-        rehline_tol, is_rehline, _ = _loosest(lambda tol: rehline(dense, C, tol, way.most), goal, way.is_cut)
+        rehline_tol, is_rehline, _ = _loosest(lambda tol: rehline(dense, C, tol, way.most), goal, way.is_over)
         rivals["rehline"] = lambda: rehline(dense, C, rehline_tol, way.most), is_rehline
     return rivals
 
@@ -239,6 +239,10 @@ class _Limited:
     def is_cut(self, found: Fit) -> bool:
         return max(_iterations(found.model)) >= self.most
 
+    def is_over(self, found: Fit) -> bool:
+        """Whether a tighter tolerance is of no interest, because this one was cut short or has had its seconds."""
+        return self.is_cut(found) or found.seconds >= self.seconds
+
 
 def _entries(problem: Problem) -> int:
     """How many entries the passes over all classes read."""
@@ -251,18 +255,18 @@ def _as_dense(problem: Problem) -> Problem:
 
 
 def _loosest(
-    fit: Callable[[float], Fit], goal: float, is_cut: Callable[[Fit], bool] = lambda found: False
+    fit: Callable[[float], Fit], goal: float, is_over: Callable[[Fit], bool] = lambda found: False
 ) -> tuple[float, bool, Fit]:
     """The loosest tolerance at which the primal value is as good as `goal`, whether it is, and the fit.
 
-    It is given up where the limit of the iterations is reached, or where a tighter tolerance changes nothing any more.
+    It is given up where the limits are reached, or where a tighter tolerance changes nothing any more.
     """
     before = None
     for tol in RIVAL_TOLS:
         found = fit(tol)
         if found.score.primal <= goal:
             return tol, True, found
-        if is_cut(found) or (tol < min(RIVAL_TOLS[:-3]) and found.score.primal == before):
+        if is_over(found) or (tol < min(RIVAL_TOLS[:-3]) and found.score.primal == before):
             return tol, False, found
         before = found.score.primal
     return RIVAL_TOLS[-1], False, found
