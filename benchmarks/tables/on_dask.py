@@ -1,10 +1,12 @@
 """What an iteration costs on a Dask cluster of two worker processes on this machine, beside one process.
 
 The rows are made on the workers from seeds, so that nothing large travels. Both fits make the same number of
-iterations of OCAS; the times are those of the trace, without loading, compiling and judging.
+iterations of OCAS; the times are those of the trace, without loading, compiling and judging. Some fits wait in every
+round for as long as a slow network would take. `cost_model` makes a formula of these times.
 """
 
 import gc
+import time
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,24 @@ import numpy as np
 from benchmarks import record
 from softmargin import LinearSVC
 
-N_WORKERS, N_PARTITIONS, N_COLS = 2, 16, 50
-ROWS = [20_000, 200_000, 1_000_000]
+N_WORKERS, N_PARTITIONS = 2, 16
+# Rows, columns, and milliseconds that are added to every round.
+CASES = [
+    (20_000, 50, 0.0),
+    (200_000, 50, 0.0),
+    (200_000, 250, 0.0),
+    (1_000_000, 10, 0.0),
+    (1_000_000, 50, 0.0),
+    (2_000_000, 50, 0.0),
+    (200_000, 50, 20.0),
+    (1_000_000, 50, 100.0),
+]
 COLUMNS = {
-    "rows": ("rows", "d"),
+    "rows": ("rows", ",d"),
+    "columns": ("columns", "d"),
     "data_mb": ("data MB", ".0f"),
     "intercept": ("intercept", ""),
+    "added_ms": ("added to a round, ms", ".0f"),
     "iterations": ("iterations", "d"),
     "local_ms": ("one process, ms an iteration", ".1f"),
     "cluster_ms": ("cluster, ms an iteration", ".1f"),
@@ -35,37 +49,37 @@ def main() -> None:
 
     cluster = LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster):
-        for n in [1600] if args.quick else ROWS:
+        for n, n_cols, added in [(1600, 50, 1.0)] if args.quick else CASES:
             for intercept in ("free", "none"):
-                _add(table, n, intercept, 3 if args.quick else args.iterations)
+                _add(table, n, n_cols, added, intercept, 3 if args.quick else args.iterations)
     table.finish(
-        f"{N_COLS} dense float64 columns in {N_PARTITIONS} partitions; one process has {N_WORKERS} threads, the "
-        f"cluster {N_WORKERS} workers of one thread each; least of three fits, in turn.",
+        f"dense float64 columns in {N_PARTITIONS} partitions; one process has {N_WORKERS} threads, the cluster "
+        f"{N_WORKERS} workers of one thread each; least of three fits, in turn.",
         "rounds: rounds of tasks, one task for each worker, without those before the first iteration.",
     )
 
 
-def _block(k: int, n: int) -> np.ndarray:
-    return np.random.default_rng(k).standard_normal((n, N_COLS))
+def _block(k: int, n: int, n_cols: int) -> np.ndarray:
+    return np.random.default_rng(k).standard_normal((n, n_cols))
 
 
-def _labels(k: int, n: int) -> np.ndarray:
+def _labels(k: int, n: int, n_cols: int) -> np.ndarray:
     noise = np.random.default_rng(1000 + k).standard_normal(n)
-    return np.where(_block(k, n) @ np.cos(np.arange(N_COLS)) + 3.0 * noise + 1.0 > 0.0, 1, -1)
+    return np.where(_block(k, n, n_cols) @ np.cos(np.arange(n_cols)) + 3.0 * noise + 1.0 > 0.0, 1, -1)
 
 
-def _add(table: record.Table, n: int, intercept: str, iterations: int) -> None:
+def _add(table: record.Table, n: int, n_cols: int, added: float, intercept: str, iterations: int) -> None:
     import dask
     import dask.array as da
 
     from softmargin import dask as on_dask
 
     own = n // N_PARTITIONS
-    parts = [(dask.delayed(_block)(k, own), dask.delayed(_labels)(k, own)) for k in range(N_PARTITIONS)]
-    X = da.concatenate([da.from_delayed(part[0], (own, N_COLS), float) for part in parts]).persist()
+    parts = [(dask.delayed(_block)(k, own, n_cols), dask.delayed(_labels)(k, own, n_cols)) for k in range(N_PARTITIONS)]
+    X = da.concatenate([da.from_delayed(part[0], (own, n_cols), float) for part in parts]).persist()
     y = da.concatenate([da.from_delayed(part[1], (own,), np.int64) for part in parts]).persist()
-    X_here = np.concatenate([_block(k, own) for k in range(N_PARTITIONS)])
-    y_here = np.concatenate([_labels(k, own) for k in range(N_PARTITIONS)])
+    X_here = np.concatenate([_block(k, own, n_cols) for k in range(N_PARTITIONS)])
+    y_here = np.concatenate([_labels(k, own, n_cols) for k in range(N_PARTITIONS)])
     settings: dict[str, Any] = {
         "solver": "ocas",
         "C": 1.0 / n,
@@ -76,11 +90,13 @@ def _add(table: record.Table, n: int, intercept: str, iterations: int) -> None:
     local, cluster, rounds = [], [], 0.0
     for _ in range(3):
         local.append(_milliseconds(LinearSVC(n_jobs=N_WORKERS, **settings).fit(X_here, y_here)))
-        with _Rounds() as counted:
+        with _Rounds(added) as counted:
             cluster.append(_milliseconds(on_dask.LinearSVC(**settings).fit(X, y)))
         rounds = counted.of_iterations / iterations
     table.add(
         rows=n,
+        columns=n_cols,
+        added_ms=added,
         data_mb=X_here.nbytes / 1e6,
         intercept=intercept,
         iterations=iterations,
@@ -101,7 +117,10 @@ def _milliseconds(model: Any) -> float:
 
 
 class _Rounds:
-    """Counts the rounds of tasks inside steps of the solver."""
+    """Counts the rounds of tasks inside steps of the solver, and makes each of them wait for some milliseconds."""
+
+    def __init__(self, added: float) -> None:
+        self._added = added
 
     def __enter__(self) -> "_Rounds":
         from softmargin.data.partitioned import Partitions
@@ -113,6 +132,7 @@ class _Rounds:
 
         def counted(partitions: Any, *arguments: Any, **options: Any) -> Any:
             self.of_iterations += self._in_step
+            time.sleep(1e-3 * self._added)
             return each(partitions, *arguments, **options)
 
         def marked(solver: Any, problem: Any, state: Any) -> Any:

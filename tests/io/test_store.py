@@ -502,3 +502,51 @@ def test_a_copied_store_is_the_same(tmp_path):
     copy = Store(tmp_path / "copy")
     assert copy.digest == store.digest
     np.testing.assert_array_equal(joined(copy), X)
+
+
+class TestMap:
+    """What a function makes of the rows goes to a file, chunk by chunk, or not at all."""
+
+    @pytest.mark.parametrize("form", ["dense", "csr"])
+    def test_values_of_all_chunks_are_written_in_order(self, tmp_path, form):
+        store = example(tmp_path, FORMS[form](X))
+        assert store.n_chunks > 2
+        sums = store.map(lambda rows: dense(rows).sum(axis=1), tmp_path / "sums.npy")
+        assert isinstance(sums, np.memmap)
+        np.testing.assert_array_equal(sums, X.sum(axis=1))
+        np.testing.assert_array_equal(np.load(tmp_path / "sums.npy"), X.sum(axis=1))
+
+    def test_entries_may_be_vectors_or_text(self, tmp_path):
+        store = example(tmp_path)
+        doubled = store.map(lambda rows: np.asfortranarray(2 * rows[:, :2]), tmp_path / "doubled.npy")
+        np.testing.assert_array_equal(doubled, 2 * X[:, :2])
+        signs = store.map(lambda rows: np.where(rows[:, 0] > 0, "plus", "minus"), tmp_path / "signs.npy")
+        np.testing.assert_array_equal(signs, np.where(Y > 0, "plus", "minus"))
+
+    def test_a_file_is_replaced_only_on_request(self, tmp_path):
+        store, path = example(tmp_path), tmp_path / "first.npy"
+        store.map(lambda rows: rows[:, 0], path)
+        with pytest.raises(SoftmarginError, match="exists: choose another name, or overwrite=True"):
+            store.map(lambda rows: rows[:, 1], path)
+        np.testing.assert_array_equal(np.load(path), X[:, 0])
+        np.testing.assert_array_equal(store.map(lambda rows: rows[:, 1], path, overwrite=True), X[:, 1])
+
+    @pytest.mark.parametrize(
+        ("function", "message"),
+        [
+            (lambda rows: rows.sum(), r"entry for each row, but for \d+ rows it returned one of shape \(\)"),
+            (lambda rows: rows[:-1, 0], r"entry for each row, but for (\d+) rows"),
+            (lambda rows: rows[:, 0].astype(object), "Python objects"),
+            (lambda rows: rows[:, : 1 + int(rows[0, 0] != X[0, 0])], "it must be the same for all"),
+            (lambda rows: rows[:, 0].astype(np.uint8 if rows[0, 0] == X[0, 0] else float), "returned a float64 a row"),
+        ],
+    )
+    def test_nothing_is_left_of_a_function_that_fails(self, tmp_path, function, message):
+        store = example(tmp_path)
+        with pytest.raises(SoftmarginError, match=message):
+            store.map(function, tmp_path / "values.npy")
+        assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+    def test_the_name_says_npy(self, tmp_path):
+        with pytest.raises(SoftmarginError, match=r"must end in \.npy"):
+            example(tmp_path).map(lambda rows: rows[:, 0], tmp_path / "labels.txt")

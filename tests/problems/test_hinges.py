@@ -10,6 +10,7 @@ from softmargin.problems import _hinge
 from softmargin.problems import fixed_intercept as fixed
 from softmargin.problems import free_intercept as free
 from softmargin.problems.hinges import Hinges
+from softmargin.problems.line_rows import RowsHere
 
 
 class Serial:
@@ -38,7 +39,7 @@ def best_intercept(f, v, workers=SERIAL):
 
 def best_expecting(f, v, below, above):
     """The same, where the best intercepts of two points to the left and to the right are given as these."""
-    intercepts = free._Intercepts(free.RowsHere(f, f, Hinges(v, SERIAL)))
+    intercepts = free._Intercepts(RowsHere(f, f, Hinges(v, SERIAL)))
     intercepts._found = {-1.0: (free.Hint(below, 0.0), None), 1.0: (free.Hint(above, 0.0), None)}
     known, (value, _, _) = intercepts.best(0.0)
     return known.b, value
@@ -356,7 +357,7 @@ def test_the_derivative_of_a_probe_is_the_right_derivative_even_where_rows_tie()
     for _ in range(500):
         f, df, v = small_problem(rng, "ties")
         v *= rng.integers(0, 4, v.size)
-        _, (value, _, sum_vdf) = free._Intercepts(free.RowsHere(f, df, Hinges(v, SERIAL))).best(0.0)
+        _, (value, _, sum_vdf) = free._Intercepts(RowsHere(f, df, Hinges(v, SERIAL))).best(0.0)
         later = marginal_risk((f + 1e-3 * df)[None], v)[0]
         assert -sum_vdf == pytest.approx((later - value) / 1e-3, abs=1e-9)
         first = free._Rows(free._Columns(f, df, v), (0.0, 0.0, 1.0)).search(free._Region((0.0, 1.0)), 1e-2)[2]

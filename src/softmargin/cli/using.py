@@ -37,13 +37,17 @@ def predict(
     table = read(data, options, trained, with_queries=task.target == "queries")
     rated = table.y is not None and predictor.classes is not None and np.isin(table.y, predictor.classes).any()
     n_rows = correct = 0
+    lines = {
+        label: f"{printable(str(label))}\n"
+        for label in ([] if predictor.classes is None else predictor.classes.tolist())
+    }
 
     def write_lines(file: Any) -> None:
         nonlocal n_rows, correct
         for where, found in blocks:
             predicted = predictor.labels(found)
-            lines = (f"{printable(str(label))}\n" for label in predicted.tolist())
-            text = _score_lines(found) if scores or predictor.classes is None else "".join(lines)
+            has_scores = scores or predictor.classes is None
+            text = _score_lines(found) if has_scores else "".join(map(lines.__getitem__, predicted.tolist()))
             file.write(text.encode())
             n_rows += len(predicted)
             if rated and table.y is not None:

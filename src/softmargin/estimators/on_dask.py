@@ -40,7 +40,8 @@ from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import told
 from softmargin.estimators.linear_work import aimed
 from softmargin.io.store import Store, StorePart
-from softmargin.problems.partitioned import Learned, Numbers, OneAgainstRest, PartitionedHinge, Posed
+from softmargin.problems.on_groups import Learned, Numbers, OneAgainstRest, Posed
+from softmargin.problems.partitioned import PartitionedHinge
 from softmargin.problems.partitioned_certificate import PartitionedJudge
 from softmargin.problems.partitioned_ranking import (
     PairWeights,

@@ -2,7 +2,7 @@
 
 import mmap
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -135,6 +135,28 @@ class Store(ChunkedRows):
             verbose=verbose,
         )
         return cls(path)
+
+    def map(self, function: Callable[[Any], Any], path: Any, *, overwrite: bool = False) -> np.ndarray:
+        """Write what a function makes of the rows to a file, such as ``store.map(model.predict, "labels.npy")``.
+
+        Parameters
+        ----------
+        function : callable
+            Called with the rows of one chunk after the other, an array or a CSR matrix; returns an array with an entry
+            for each of them.
+        path : str or path
+            The file, whose name ends in .npy. It appears when all of it is written.
+        overwrite : bool, default=False
+            Whether a file of this name is replaced.
+
+        Returns
+        -------
+        ndarray
+            The values, as a read-only memory map of the file.
+        """
+        from softmargin.io.store_mapping import write_mapped
+
+        return write_mapped(Path(path), self.blocks(), self.n_rows, function, overwrite=overwrite)
 
     @property
     def path(self) -> Path:

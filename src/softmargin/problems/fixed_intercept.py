@@ -11,9 +11,7 @@ and Appendix A. Symbols: A_0, B_0 -> A0, B0; B_i -> -C v_i df_i; C_i -> C (|v_i|
 selection in linear time instead of sorting; row weights; targets.
 """
 
-from dataclasses import dataclass
 from math import fsum, inf
-from typing import Protocol
 
 import numpy as np
 
@@ -22,12 +20,11 @@ from softmargin.problems.breakpoints import (
     bracket,
     positive,
     row_blocks,
-    sampled,
-    scan,
     widening,
     zero,
 )
 from softmargin.problems.hinges import Hinges
+from softmargin.problems.line_rows import LineRows, RowsHere
 
 
 def risk(f: np.ndarray, hinges: Hinges) -> float:
@@ -66,55 +63,6 @@ def follow(
     return fsum(part[0] for part in parts), fsum(part[1] for part in parts)
 
 
-class LineRows(Protocol):
-    """Hinges along a line f + k df, wherever they are: what the search asks of them."""
-
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def unit(self) -> float: ...
-    def sample(self) -> list[np.ndarray]:
-        """f, df and v of some of them."""
-        ...
-
-    def steps(self, lo: float, hi: float) -> tuple[list[np.ndarray], list[float]]:
-        """Breakpoints along df with lo < t_i < hi, their q_i, and the sum of q_i over the others that are active."""
-        ...
-
-
-@dataclass(frozen=True)
-class RowsHere:
-    """`LineRows` in memory."""
-
-    f: np.ndarray
-    df: np.ndarray
-    hinges: Hinges
-
-    @property
-    def n_rows(self) -> int:
-        return self.f.size
-
-    @property
-    def unit(self) -> float:
-        return self.hinges.unit
-
-    def sample(self) -> list[np.ndarray]:
-        size = min(max(self.n_rows // 64, SAMPLE_ROWS // 4), SAMPLE_ROWS)
-        return sampled(self.f, self.df, self.hinges.v, size=size)
-
-    def steps(self, lo: float, hi: float) -> tuple[list[np.ndarray], list[float]]:
-        return rows_with_steps(self.f, self.df, self.hinges, lo, hi)
-
-
-def rows_with_steps(
-    f: np.ndarray, df: np.ndarray, hinges: Hinges, lo: float, hi: float
-) -> tuple[list[np.ndarray], list[float]]:
-    """What `LineRows.steps` says, of rows in memory."""
-    from softmargin.problems import _hinge
-
-    return scan(_hinge.scan_steps, (f, df, hinges.v), (hinges.unit, lo, hi), np.float64, hinges.workers)
-
-
 def minimise_along(f: np.ndarray, df: np.ndarray, hinges: Hinges, A0: float, B0: float, C: float) -> float:
     """The exact minimiser over k >= 0 of G(k) = 1/2 A0 k^2 + B0 k + C R(f + k df).
 
@@ -128,7 +76,7 @@ def minimise_over(line: LineRows, A0: float, B0: float, C: float) -> float:
     n = line.n_rows
     sample = None
     if n > 4 * SAMPLE_ROWS:
-        f_few, df_few, v_few = line.sample()
+        f_few, df_few, v_few = line.sample(min(max(n // 64, SAMPLE_ROWS // 4), SAMPLE_ROWS))
         q = v_few * df_few
         with np.errstate(over="ignore"):
             targets = line.unit * np.sign(v_few)

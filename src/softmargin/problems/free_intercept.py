@@ -15,8 +15,7 @@ sees all rows:
                 hinges are linear in k and b, and keeps the others
     search      on those, as long as k and b(k) stay in the region
 
-The passes over the rows are a contract, `LineRows`, so that the rows may lie on other machines (`partitioned`);
-`RowsHere` has them in memory.
+The passes over the rows are the contract `line_rows.LineRows`, so that the rows may lie on other machines.
 
 Reference: V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008, eq. (7)
 and Appendix A. Departs from the paper, which has no intercept of this kind.
@@ -26,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite, nextafter, sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,66 +36,19 @@ from softmargin.problems.breakpoints import (
     SAMPLE_ROWS,
     active_part,
     bracket,
-    joined,
     positive,
     reference,
-    row_blocks,
-    sampled,
-    scan,
-    taken,
     widening,
     zero,
 )
 from softmargin.problems.hinges import Hinges
+from softmargin.problems.line_rows import LineRows, RowsHere, follow_rows
 
-_CHUNK_ROWS = 1_024  # of compiled code
 _FEW_ROWS = 4 * SAMPLE_ROWS  # up to here no sample is taken
 _SELECTED_ROWS = 32 * SAMPLE_ROWS  # up to here one thread finds b as fast
 MANY_ROWS = 8 * SAMPLE_ROWS  # from here on the region saves more than it costs
 _SAMPLE_WIDTH = 0.1  # relative, of the search on the sample
 _SLOWER = 1.5  # the derivative of G is taken to grow at least so many times slower beyond the zero than before it
-
-
-Columns = list[np.ndarray]
-Sums = list[float]
-
-
-class LineRows(Protocol):
-    """Hinges along a line f + k df, and the passes over all of them that a search needs. Sums come beside columns."""
-
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def unit(self) -> float:
-        """`unit` of `hinges`, and `total` is that one, too."""
-        ...
-
-    @property
-    def total(self) -> float: ...
-    @property
-    def is_here(self) -> bool:
-        """Whether all of them are at hand, so that there may be too few for a sample to pay."""
-        ...
-
-    def sample(self) -> Columns:
-        """f, df and v of some of them, always the same."""
-        ...
-
-    def sample_beside(self, plane: PlaneAlong) -> Columns:
-        """f, df, v and the coefficients of the plane, of some more."""
-        ...
-
-    def everything(self) -> Columns:
-        """f, df and v, if they are here."""
-        ...
-
-    def between(self, k: float, reference: float, lo: float, hi: float) -> tuple[Columns, Sums]:
-        """Breakpoints of the intercept with lo < t_i < hi, v and df; see `_hinge.scan_intercepts` for the sums."""
-        ...
-
-    def narrowed(self, region: "_Region") -> tuple[Columns, Sums]:
-        """f, df and v of those that may change sides in a region; see `_hinge.narrow` for the sums."""
-        ...
 
 
 def best_intercept(f: np.ndarray, hinges: Hinges) -> tuple[Hint, float]:
@@ -145,38 +97,6 @@ def follow(
     return risk + known.b * hinges.total, constant + more, row, fraction
 
 
-def follow_rows(
-    f: np.ndarray,
-    df: np.ndarray,
-    hinges: Hinges,
-    at: tuple[float, float, float, float, float],
-    f_new: np.ndarray,
-    out: np.ndarray,
-    bits: np.ndarray,
-) -> tuple[Columns, Sums]:
-    """The pass of `follow`, `at` (k, b, k_plane, lo, hi): the intercept of the plane lies between lo and hi.
-
-    Breakpoints, v and numbers of the rows that this leaves open are returned beside the risk without the total, the sum
-    of the coefficients, and that of their sizes.
-    """
-    from softmargin.problems import _hinge, _witness
-
-    k, b, k_plane, lo, hi = at
-    v = hinges.v
-
-    def block(i: int, j: int) -> tuple:
-        buffer, t, q = np.empty(_CHUNK_ROWS), np.empty(j - i), np.empty(j - i)
-        inside = np.empty(j - i, dtype=np.int64)
-        vectors = f[i:j], df[i:j], v[i:j], hinges.unit, k, b, k_plane, lo, hi, f_new[i:j], out[i:j]
-        count, *sums = _hinge.follow_free(*vectors, buffer, t, q, inside)
-        _witness.pack_bits(out[i:j], bits[i // 8 :])
-        inside = inside[:count]
-        inside += i
-        return (t[:count], q[:count], inside), sums
-
-    return joined(hinges.workers.map(block, row_blocks(f.size)))
-
-
 def plane_intercept(t: np.ndarray, q: np.ndarray, balance: float, lo: float, hi: float) -> tuple[bool, float, float]:
     """Whether the intercept of a plane lies between lo and hi, where it is, and the sum of the coefficients of all
     rows but those that are tied there."""
@@ -223,7 +143,7 @@ def minimise_over(
         return _search(G, width)
     first = known.step if known is not None and 0.0 < known.step < 1.0 else 1.0
     for region in _regions(line, (A0, B0, C), plane, first):
-        (f, df, v), (sum_h, sum_vdf, sum_v) = line.narrowed(region)
+        (f, df, v), (sum_h, sum_vdf, sum_v) = line.narrowed(region.corners)
         few = _Rows(_Columns(f, df, v, line.unit), (A0, B0, C), (sum_h, sum_vdf, sum_v - line.total))
         lo, hi, _ = few.search(region, width)
         if lo.is_inside and hi.is_inside and (lo.slope < 0.0 <= hi.slope or hi.k == 0.0):
@@ -234,73 +154,6 @@ def minimise_over(
 def plane_brackets(line: LineRows, k: float, known: Hint, k_plane: float) -> Iterator[tuple[float, float]]:
     """Intervals for the intercept at f + k_plane df, given what is known of f + k df; the last cannot fail."""
     return _Intercepts(line, last=(k, known)).brackets(k_plane, is_sampled=line.n_rows > _FEW_ROWS)
-
-
-@dataclass(frozen=True)
-class RowsHere:
-    """`LineRows` in memory."""
-
-    f: np.ndarray
-    df: np.ndarray
-    hinges: Hinges
-
-    @property
-    def n_rows(self) -> int:
-        return self.f.size
-
-    @property
-    def unit(self) -> float:
-        return self.hinges.unit
-
-    @property
-    def total(self) -> float:
-        return self.hinges.total
-
-    @property
-    def is_here(self) -> bool:
-        return True
-
-    def everything(self) -> Columns:
-        return [self.f, self.df, self.hinges.v]
-
-    def sample(self) -> Columns:
-        return sampled(*self.everything(), size=SAMPLE_ROWS)
-
-    def sample_beside(self, plane: PlaneAlong) -> Columns:
-        size = min(max(self.n_rows // 16, SAMPLE_ROWS), 2 * SAMPLE_ROWS)
-        return sampled(*self.everything(), plane.c, size=size)
-
-    def between(self, k: float, reference: float, lo: float, hi: float) -> tuple[Columns, Sums]:
-        return rows_between(self.f, self.df, self.hinges, k, reference, lo, hi)
-
-    def narrowed(self, region: "_Region") -> tuple[Columns, Sums]:
-        return rows_in_region(self.f, self.df, self.hinges, region.corners)
-
-
-def rows_between(
-    f: np.ndarray, df: np.ndarray, hinges: Hinges, k: float, reference: float, lo: float, hi: float
-) -> tuple[Columns, Sums]:
-    """What `LineRows.between` says, of rows in memory."""
-    from softmargin.problems import _hinge
-
-    arguments = hinges.unit, k, reference, lo, hi
-    (t, rows), sums = scan(_hinge.scan_intercepts, (f, df, hinges.v), arguments, np.int64, hinges.workers)
-    return [t, taken(hinges.v, rows), taken(df, rows)], sums
-
-
-def rows_in_region(f: np.ndarray, df: np.ndarray, hinges: Hinges, corners: tuple) -> tuple[Columns, Sums]:
-    """What `LineRows.narrowed` says, of rows in memory."""
-    from softmargin.problems import _hinge
-
-    columns = f, df, hinges.v
-
-    def block(i: int, j: int) -> tuple:
-        buffer, inside = np.empty(_CHUNK_ROWS), np.empty(j - i, dtype=np.int64)
-        count, *sums = _hinge.narrow(*(column[i:j] for column in columns), hinges.unit, *corners, buffer, inside)
-        rows = inside[:count]
-        return [column[i:j].take(rows) for column in columns], sums
-
-    return joined(hinges.workers.map(block, row_blocks(f.size)))
 
 
 class _Region(NamedTuple):
@@ -431,7 +284,7 @@ class _Intercepts:
 
     @cached_property
     def _sample(self) -> list[np.ndarray]:
-        return self._line.sample()
+        return self._line.sample(SAMPLE_ROWS)
 
     @cached_property
     def _everything(self) -> list[np.ndarray]:

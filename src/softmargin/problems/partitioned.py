@@ -21,174 +21,30 @@ again, with the weights of f and df: one product for each. The bits of lost plan
 at the end, with one product for each plane that has a weight.
 """
 
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 from math import fsum, inf
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
-from softmargin.core.errors import SoftmarginError
-from softmargin.core.kinds import PLANES
 from softmargin.core.result import Solution
 from softmargin.core.threads import Workers
 from softmargin.data.groups import Group, LostPiece
 from softmargin.problems import fixed_intercept, free_intercept
 from softmargin.problems.base import Hint, LineMinimum, Pattern, PlaneAlong
-from softmargin.problems.breakpoints import SAMPLE_ROWS
 from softmargin.problems.hinge import ActiveHinges, Hinge
-from softmargin.problems.hinge_targets import HingeTarget, Tube, TwoClasses, as_target
-from softmargin.problems.hinges import Hinges
+from softmargin.problems.hinge_targets import as_target
 from softmargin.problems.intercepts import Intercept
+from softmargin.problems.line_rows import follow_rows
+from softmargin.problems.on_groups import GroupProblem, Posed, Remote, added, group_line, group_problem, unless_lost
+from softmargin.problems.partitioned_line import ClusterLine
 
-MAX_LOSSES = 25  # a method that loses its groups so often in a row gives up
 # As in `cutting_plane.planes`: when X'c is made of the difference to the last plane.
 CHANGED_SHARE = 0.5
 MAX_DIFFERENCES = 50
 COUNTED_ROWS = 2048
-T = TypeVar("T")
-
-
-class Groups(Protocol):
-    """What a problem needs of a cluster: `data.partitioned.Partitions` keeps it."""
-
-    def __len__(self) -> int: ...
-    def each(self, function: Callable[..., Any], *shared: Any, own: Sequence[Any] | None = None) -> list[Any]: ...
-    def forget(self, key: Any) -> None: ...
-
-
-class Learned(Protocol):
-    """What the workers make their targets of: a small object that travels with every task."""
-
-    @property
-    def key(self) -> str:
-        """Tells it from all others on the cluster."""
-        ...
-
-    def target(self, group: Group) -> HingeTarget: ...
-
-
-@dataclass(frozen=True)
-class OneAgainstRest:
-    """The class with the number `positive` against all others, with a factor for each class."""
-
-    key: str
-    classes: np.ndarray
-    positive: int
-    factors: np.ndarray
-
-    def target(self, group: Group) -> HingeTarget:
-        codes = np.searchsorted(self.classes, group.columns["y"])
-        weights = self.factors[codes] * group.weights
-        return TwoClasses(np.where(codes == self.positive, weights, -weights))
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """The numbers y, within a tube of this width."""
-
-    key: str
-    epsilon: float
-
-    def target(self, group: Group) -> HingeTarget:
-        return Tube(group.columns["y"].astype(np.float64), group.weights, self.epsilon)
-
-
-@dataclass(frozen=True)
-class Posed:
-    """The problem as it travels: all but the rows."""
-
-    learned: Learned
-    C: float
-    intercept: Intercept
-
-    @property
-    def key(self) -> str:
-        return self.learned.key
-
-
-class Remote:
-    """The name of a vector on the workers, and the weights that it can be made of. Nothing of it is here."""
-
-    size = 0
-    __array_ufunc__ = None  # a NumPy number leaves multiplying to this class
-    __slots__ = ("__weakref__", "_groups", "age", "b", "is_there", "key", "remake", "slope", "w")
-
-    def __init__(self, key: tuple, w: np.ndarray, groups: Groups, *, is_there: bool = False) -> None:
-        self.key, self.w, self.is_there = key, w, is_there
-        self._groups = groups
-        self.b = 0.0
-        self.slope = np.empty(0)
-        self.age = 0
-        self.remake: Callable[[], None] = lambda: None
-        weakref.finalize(self, groups.forget, key)
-
-    def __rmul__(self, factor: float) -> "Remote":
-        """A multiple of outputs is that of the weights; it is made when it is needed."""
-        return Remote((*self.key, factor), factor * self.w, self._groups)
-
-    @property
-    def ref(self) -> tuple:
-        """As a task takes it: with the weights only if the workers have not got them."""
-        return self.key, None if self.is_there else self.w
-
-
-@dataclass(frozen=True)
-class GroupProblem:
-    """What problems over groups of rows have in common. `lost` is what a round raises if memory was lost."""
-
-    groups: Groups
-    lost: type[Exception]
-    posed: Any
-    n_rows: int
-    n_cols: int
-    scale: float
-    workers: Workers
-
-    elsewhere = True  # f and c are names
-    serves = (PLANES,)
-    lowest = 0.0
-
-    @property
-    def C(self) -> float:
-        return self.posed.C
-
-    @cached_property
-    def _numbers(self) -> Any:
-        return count()
-
-    def named(self, kind: str, w: np.ndarray) -> Remote:
-        """A new name."""
-        return Remote((kind, self.posed.key, next(self._numbers)), w, self.groups)
-
-    def outputs(self, w: np.ndarray) -> Remote:
-        """Made when it is needed."""
-        return self.named("f", np.array(w))
-
-    def slope(self, c: Remote, before: Remote | None = None) -> np.ndarray:
-        return c.slope.copy() if before is None else c.slope - before.slope
-
-    def coefficients(self, witnesses: Sequence[Remote], weights: np.ndarray) -> np.ndarray:
-        raise SoftmarginError("planes of rows on a cluster are kept as weights, never as outputs.")
-
-    def _each(self, function: Callable[..., Any], made: Sequence[Remote], *arguments: Any) -> list[Any]:
-        """A round that makes these vectors where they are not there yet."""
-        found = self.groups.each(function, self.posed, *arguments)
-        for vector in made:
-            vector.is_there = True
-        return found
-
-    def _unless_lost(self, vectors: Sequence[Remote], method: Callable[[], T]) -> T:
-        """The method, from its beginning if a worker was lost meanwhile: these vectors are made again then."""
-
-        def make_again() -> None:
-            for vector in vectors:
-                vector.is_there = False
-
-        return unless_lost(self.lost, method, make_again)
 
 
 @dataclass(frozen=True)
@@ -215,9 +71,9 @@ class PartitionedHinge(GroupProblem):
         def risk() -> float:
             if self.intercept.is_free:
                 return free_intercept.best_intercept_of(self._line(f, f).nearest())[1]
-            return fsum(self._each(_risk, [f], f.ref))
+            return fsum(self.each(_risk, [f], f.ref))
 
-        return self._unless_lost([f], risk)
+        return self.unless_lost([f], risk)
 
     def pattern(self, f: Remote) -> Pattern:
         return self.follow(f, f, LineMinimum(0.0, 0.0, 0.0), 0.0)[2]
@@ -240,10 +96,10 @@ class PartitionedHinge(GroupProblem):
             k = fixed_intercept.minimise_over(line.nearest(), A0, B0, self.C)
             return LineMinimum(k, k, k)
 
-        return self._unless_lost([f, df], search)
+        return self.unless_lost([f, df], search)
 
     def follow(self, f: Remote, df: Remote, to: LineMinimum, k_plane: float) -> tuple[Remote, float, Pattern]:
-        return self._unless_lost([f, df], lambda: self._follow(f, df, to, k_plane))
+        return self.unless_lost([f, df], lambda: self._follow(f, df, to, k_plane))
 
     def _follow(self, f: Remote, df: Remote, to: LineMinimum, k_plane: float) -> tuple[Remote, float, Pattern]:
         last = self._last
@@ -255,7 +111,7 @@ class PartitionedHinge(GroupProblem):
         if self.intercept.is_free:
             risk, size, own, counts = self._follow_free(f, df, to, k_plane, names, c)
         else:
-            parts = self._each(_follow_fixed, [f, df], f.ref, df.ref, (to.k, k_plane), names)
+            parts = self.each(_follow_fixed, [f, df], f.ref, df.ref, (to.k, k_plane), names)
             risk, size = fsum(part[0] for part in parts), fsum(part[1] for part in parts)
             own, counts = [None] * len(parts), [part[2] for part in parts]
         witness.b = c.b
@@ -283,7 +139,7 @@ class PartitionedHinge(GroupProblem):
         for wide in free_intercept.plane_brackets(line, to.k, known, k_plane):
             lo, hi = min(lo, wide[0]), max(hi, wide[1])
             at = to.k, known.b, k_plane, lo, hi
-            parts = self._each(_follow_free, [f, df], f.ref, df.ref, at, names)
+            parts = self.each(_follow_free, [f, df], f.ref, df.ref, at, names)
             t, q = (np.concatenate([part[0][k] for part in parts]) for k in range(2))
             risk, balance, size = (fsum(part[1][k] for part in parts) for k in range(3))
             is_inside, b, missing = free_intercept.plane_intercept(t, q, balance, lo, hi)
@@ -310,17 +166,17 @@ class PartitionedHinge(GroupProblem):
                 plane.is_there = True
 
         key = alpha.key
-        alpha.remake = lambda: self._unless_lost([plane for plane, _ in used], form)
+        alpha.remake = lambda: self.unless_lost([plane for plane, _ in used], form)
         alpha.remake()
         w, b = self.intercept.split(w)
         if self.intercept.is_free:
-            b = self._unless_lost([f], lambda: self._best_intercept(f))
+            b = self.unless_lost([f], lambda: self._best_intercept(f))
         return Solution(w, b, alpha)  # type: ignore[arg-type]
 
     def _best_intercept(self, f: Remote) -> float:
         """As `Hinge` finds it: the middle of those that leave no loss, if there are any and targets are numbers."""
         if self.has_targets:
-            ends = self._each(_lossless, [f], f.ref)
+            ends = self.each(_lossless, [f], f.ref)
             least, most = max(end[0] for end in ends), min(end[1] for end in ends)
             if -inf < least <= most < inf:
                 return 0.5 * least + 0.5 * most
@@ -330,15 +186,15 @@ class PartitionedHinge(GroupProblem):
         """A vector of the length of the rows, brought here once: the dual vector of the finished model."""
         return np.concatenate(unless_lost(self.lost, lambda: self.groups.each(_fetch, vector.key), vector.remake))
 
-    def _line(self, f: Remote, df: Remote, c: Remote | None = None) -> "_Line":
+    def _line(self, f: Remote, df: Remote, c: Remote | None = None) -> ClusterLine:
         """The same object for the same line: its samples are there already."""
         if self._lines and self._lines[0].is_along(f, df, c):
             return self._lines[0]
-        self._lines[:] = [_Line(self, f, df, c)]
+        self._lines[:] = [ClusterLine(self, self.n_outputs, 0.0 if self.has_targets else 1.0, f, df, c)]
         return self._lines[0]
 
     @cached_property
-    def _lines(self) -> "list[_Line]":
+    def _lines(self) -> list[ClusterLine]:
         return []
 
     @cached_property
@@ -354,96 +210,6 @@ class PartitionedHinge(GroupProblem):
         self._latest[:] = [c]
 
 
-def unless_lost(lost: type[Exception], method: Callable[[], T], prepare: Callable[[], None]) -> T:
-    """The method; if what it needs was lost, it is prepared, and the method begins again."""
-    for _ in range(MAX_LOSSES):
-        try:
-            return method()
-        except lost:
-            prepare()
-    raise SoftmarginError(
-        f"workers were lost {MAX_LOSSES} times in a row, before what they had to do was done: look into the logs of "
-        "the workers; most often they run out of memory."
-    )
-
-
-class _Line:
-    """`LineRows` on the cluster, of both kinds of intercept. Samples are brought here once."""
-
-    is_here = False
-
-    def __init__(self, problem: PartitionedHinge, f: Remote, df: Remote, c: Remote | None) -> None:
-        self._problem, self._f, self._df, self._c = problem, f, df, c
-        self.unit = 0.0 if problem.has_targets else 1.0
-        self.total = 0.0
-
-    def is_along(self, f: Remote, df: Remote, c: Remote | None) -> bool:
-        return f is self._f and df is self._df and (c is None or c is self._c)
-
-    @property
-    def n_rows(self) -> int:
-        return self._problem.n_outputs
-
-    @cached_property
-    def _sample(self) -> list[Any]:
-        n = self.n_rows
-        share = 1.0 if n <= free_intercept.MANY_ROWS else max(2 * SAMPLE_ROWS, n ** (2 / 3)) / n
-        c = None if self._c is None else self._c.key
-        both = [self._f, self._df]
-        parts = self._problem._each(_sampled, both, self._f.ref, self._df.ref, c, share)
-        columns = [np.concatenate([part[k] for part in parts]) for k in range(3)]
-        has_plane = c is not None and all(part[3] is not None for part in parts)
-        return [*columns, np.concatenate([part[3] for part in parts]) if has_plane else None]
-
-    @property
-    def has_plane(self) -> bool:
-        return self._sample[3] is not None
-
-    def nearest(self) -> Any:
-        """These hinges, or all of them brought here if they are few."""
-        if self.n_rows > free_intercept.MANY_ROWS:
-            return self
-        f, df, v, _ = self._sample
-        kind = free_intercept if self._problem.intercept.is_free else fixed_intercept
-        return kind.RowsHere(f, df, Hinges(v, Workers(1), self.unit, self.total))
-
-    def sample(self) -> list[np.ndarray]:
-        return self._sample[:3]
-
-    def sample_beside(self, plane: PlaneAlong) -> list[np.ndarray]:
-        return self._sample
-
-    def everything(self) -> list[np.ndarray]:
-        """Never asked for where `is_here` is false: all rows would have to travel."""
-        raise NotImplementedError
-
-    def between(self, k: float, reference: float, lo: float, hi: float) -> tuple[list[np.ndarray], list[float]]:
-        return self._passed(_between, k, reference, lo, hi)
-
-    def narrowed(self, region: Any) -> tuple[list[np.ndarray], list[float]]:
-        return self._passed(_narrowed, region.corners)
-
-    def steps(self, lo: float, hi: float) -> tuple[list[np.ndarray], list[float]]:
-        return self._passed(_steps, lo, hi)
-
-    def _passed(self, function: Callable[..., Any], *arguments: Any) -> tuple[list[np.ndarray], list[float]]:
-        both = [self._f, self._df]
-        parts = self._problem._each(function, both, self._f.ref, self._df.ref, *arguments)
-        columns, sums = zip(*parts, strict=True)
-        return (
-            [np.concatenate(column) for column in zip(*columns, strict=True)],
-            [fsum(each) for each in zip(*sums, strict=True)],
-        )
-
-
-def added(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum of vectors, in their order."""
-    total = parts[0].copy()
-    for part in parts[1:]:
-        total += part
-    return total
-
-
 def _is_near(counts: Sequence[Any]) -> bool:
     """Whether few enough coefficients changed; None of a group that does not remember the last plane."""
     if any(part is None for part in counts):
@@ -454,24 +220,6 @@ def _is_near(counts: Sequence[Any]) -> bool:
 # What the workers do, with one group at a time.
 
 
-def group_problem(group: Group, workers: Workers, posed: Posed) -> Hinge:
-    """The problem of the rows of one group."""
-    make = lambda: Hinge(group.rows(workers), posed.learned.target(group), posed.C, posed.intercept, workers)  # noqa: E731
-    return group.remembered(("problem", posed.key), make)
-
-
-def group_vector(group: Group, ref: tuple, n: int, outputs: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """A vector of n outputs, remembered or made of its weights."""
-    key, w = ref
-    found = group.memory.get(key)
-    if found is None:
-        if w is None:
-            raise LostPiece
-        found = outputs(w) if w.any() else np.zeros(n)
-        group.memory[key] = found
-    return found
-
-
 def _n_hinges(group: Group, workers: Workers, posed: Posed) -> int:
     return group_problem(group, workers, posed).n_outputs
 
@@ -480,46 +228,15 @@ def _has_targets(group: Group, workers: Workers, posed: Posed) -> bool:
     return group_problem(group, workers, posed).targets is not None
 
 
-def _pair(group: Group, workers: Workers, posed: Posed, f: tuple, df: tuple) -> tuple[np.ndarray, np.ndarray, Hinges]:
-    problem = group_problem(group, workers, posed)
-    at, along = (group_vector(group, ref, problem.n_outputs, problem.outputs) for ref in (f, df))
-    return problem.shifted(at), along, problem.hinges
-
-
 def _risk(group: Group, workers: Workers, posed: Posed, f: tuple) -> float:
-    shifted, _, hinges = _pair(group, workers, posed, f, f)
+    shifted, _, hinges = group_line(group, workers, posed, f, f)
     return fixed_intercept.risk(shifted, hinges)
-
-
-def _sampled(group: Group, workers: Workers, posed: Posed, f: tuple, df: tuple, c: tuple | None, share: float) -> list:
-    """f, df, v and c of about this share of the hinges, at irregular but fixed places; c is None if it is not known."""
-    at, along, hinges = _pair(group, workers, posed, f, df)
-    n = at.size
-    columns = [at, along, hinges.v, None if c is None else group.memory.get(c)]
-    if share >= 1.0:
-        return columns
-    size = max(1, round(share * n)) if n else 0
-    number = np.arange(size)
-    rows = ((number + number**2 * 0.6180339887498949 % 1.0) * (n / max(size, 1))).astype(np.int64)
-    return [None if column is None else column.take(rows) for column in columns]
-
-
-def _between(group: Group, workers: Workers, posed: Posed, f: tuple, df: tuple, *limits: float) -> tuple:
-    return free_intercept.rows_between(*_pair(group, workers, posed, f, df), *limits)
-
-
-def _narrowed(group: Group, workers: Workers, posed: Posed, f: tuple, df: tuple, corners: tuple) -> tuple:
-    return free_intercept.rows_in_region(*_pair(group, workers, posed, f, df), corners)
-
-
-def _steps(group: Group, workers: Workers, posed: Posed, f: tuple, df: tuple, lo: float, hi: float) -> tuple:
-    return fixed_intercept.rows_with_steps(*_pair(group, workers, posed, f, df), lo, hi)
 
 
 def _follow_fixed(
     group: Group, workers: Workers, posed: Posed, f: tuple, df: tuple, steps: tuple[float, float], names: tuple
 ) -> tuple[float, float, Any]:
-    at, along, hinges = _pair(group, workers, posed, f, df)
+    at, along, hinges = group_line(group, workers, posed, f, df)
     k, k_plane = steps
     c, bits = np.empty(at.size), np.empty(-(-at.size // 8), dtype=np.uint8)
     sums = fixed_intercept.follow(at, along, hinges, k, k_plane, np.empty(0), c, bits)
@@ -530,9 +247,9 @@ def _follow_fixed(
 def _follow_free(
     group: Group, workers: Workers, posed: Posed, f: tuple, df: tuple, at: tuple, names: tuple
 ) -> tuple[list[np.ndarray], list[float], Any]:
-    here, along, hinges = _pair(group, workers, posed, f, df)
+    here, along, hinges = group_line(group, workers, posed, f, df)
     c, bits = np.empty(here.size), np.empty(-(-here.size // 8), dtype=np.uint8)
-    (t, q, rows), sums = free_intercept.follow_rows(here, along, hinges, at, np.empty(0), c, bits)
+    (t, q, rows), sums = follow_rows(here, along, hinges, at, np.empty(0), c, bits)
     counts = _keep_followed(group, f, along, at[0], c, bits, names, rows)
     return [t, q], sums, counts
 
@@ -601,7 +318,7 @@ def _witness_of(group: Group, problem: Hinge, key: tuple, w: np.ndarray | None, 
 
 def _lossless(group: Group, workers: Workers, posed: Posed, f: tuple) -> tuple[float, float]:
     """Between which intercepts no hinge has a loss; nowhere if the first is larger."""
-    shifted, _, hinges = _pair(group, workers, posed, f, f)
+    shifted, _, hinges = group_line(group, workers, posed, f, f)
     v = hinges.v
     least, most = (-shifted).max(where=v > 0.0, initial=-inf), (-shifted).min(where=v < 0.0, initial=inf)
     return float(least), float(most)

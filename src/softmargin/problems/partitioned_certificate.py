@@ -23,7 +23,7 @@ from softmargin.problems.bracket import Bound, certificate, dual_below, is_coars
 from softmargin.problems.certificate import hinge_conditions
 from softmargin.problems.feasible import NEARLY_BALANCED, floored, last_digit, take_off
 from softmargin.problems.hinge_targets import as_target
-from softmargin.problems.partitioned import Groups, Posed, added, group_problem, unless_lost
+from softmargin.problems.on_groups import Groups, Posed, added, group_problem, unless_lost
 
 MAX_BALANCING = 8  # rounds; if the sums are not equal then, the bound is that of a dual vector of zeros
 _HALF = 26  # bits: sums of halves of integers with 53 bits do not overflow

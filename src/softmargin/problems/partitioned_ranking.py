@@ -33,7 +33,7 @@ from softmargin.linalg.rounding import SLACK, above, below, gamma, square_above
 from softmargin.problems.base import LineMinimum, Pattern, PlaneAlong
 from softmargin.problems.bracket import Bound, certificate, dual_below, is_coarse
 from softmargin.problems.bracketing import Probe, search
-from softmargin.problems.partitioned import GroupProblem, Groups, Remote, added, group_vector, unless_lost
+from softmargin.problems.on_groups import GroupProblem, Groups, Remote, added, group_vector, unless_lost
 from softmargin.problems.partitioned_certificate import added_above, length_of_pairs, sum_above, sum_below
 from softmargin.problems.ranking import SINGLE_UP_TO, WIDTH
 from softmargin.problems.ranking_certificate import RankingJudge
@@ -91,7 +91,7 @@ class PartitionedRanking(GroupProblem):
         return self.n_cols
 
     def risk(self, f: Remote) -> float:
-        return self._unless_lost([f], lambda: self._probed(f, f, [0.0])[0][0])
+        return self.unless_lost([f], lambda: self._probed(f, f, [0.0])[0][0])
 
     def pattern(self, f: Remote) -> Pattern:
         return self.follow(f, f, LineMinimum(0.0, 0.0, 0.0, Known(0.0, 0.0)), 0.0)[2]
@@ -121,11 +121,11 @@ class PartitionedRanking(GroupProblem):
             best = lo if lo.value < hi.value else hi
             return LineMinimum(best.k, lo.k, hi.k, best.known)
 
-        return self._unless_lost([f, df], minimise)
+        return self.unless_lost([f, df], minimise)
 
     def _probed(self, f: Remote, df: Remote, steps: list[float]) -> list[tuple[float, float]]:
         """The risk at some steps, and by how much it falls there at most."""
-        parts = self._each(_probed, [f, df], f.ref, df.ref, steps)
+        parts = self.each(_probed, [f, df], f.ref, df.ref, steps)
         unit = self.pairs.unit
         sums = [[fsum(part[k][i] for part in parts) for i in range(2)] for k in range(len(steps))]
         return [(max(0.0, unit * loss), unit * rise) for loss, rise in sums]
@@ -134,13 +134,13 @@ class PartitionedRanking(GroupProblem):
         def follow() -> tuple[Remote, float, Pattern]:
             risk = self._probed(f, df, [to.k])[0][0] if to.hint is None else to.hint.risk
             f_new, c = self.named("f", f.w + to.k * df.w), self.named("scores", f.w + k_plane * df.w)
-            parts = self._each(_plane, [f, df], f.ref, df.ref, to.k, k_plane, (f_new.key, c.key))
+            parts = self.each(_plane, [f, df], f.ref, df.ref, to.k, k_plane, (f_new.key, c.key))
             f_new.is_there = c.is_there = True
             unit = self.pairs.unit
             c.slope = -unit * added([part[0] for part in parts])
             return f_new, risk, Pattern(c, unit * fsum(part[1] for part in parts), c)  # type: ignore[arg-type]
 
-        return self._unless_lost([f, df], follow)
+        return self.unless_lost([f, df], follow)
 
     def solution(self, w: np.ndarray, f: Remote, witnesses: Sequence[Remote], weights: np.ndarray) -> PlaneSolution:
         points = tuple(witness for witness, weight in zip(witnesses, weights, strict=True) if weight != 0.0)
