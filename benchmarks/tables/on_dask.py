@@ -2,7 +2,7 @@
 
 The rows are made on the workers from seeds, so that nothing large travels. Both fits make the same number of
 iterations of OCAS; the times are those of the trace, without loading, compiling and judging. Some fits wait in every
-round for as long as a slow network would take. `cost_model` makes a formula of these times.
+round for as long as a slow network would take.
 """
 
 import gc

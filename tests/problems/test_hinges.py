@@ -6,11 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from softmargin.problems import _hinge
+from softmargin.problems import _hinge, line_rows
 from softmargin.problems import fixed_intercept as fixed
 from softmargin.problems import free_intercept as free
+from softmargin.problems.breakpoints import sampled
 from softmargin.problems.hinges import Hinges
-from softmargin.problems.line_rows import RowsHere
+from softmargin.problems.line_rows import RowsHere, rows_in_region
 
 
 class Serial:
@@ -424,7 +425,7 @@ def test_rows_that_stay_fixed_are_as_good_as_present(kind):
         wide = rng.choice([0.01, 0.1, 1.0])
         low, high = (known.b - wide,) * 2, (known.b + wide,) * 2
         region = free._Region((0.5 * k_lo, 2.0 * k_hi), low, high)
-        columns, sums = free.rows_in_region(f, df, Hinges(v, SERIAL), region.corners)
+        columns, sums = rows_in_region(f, df, Hinges(v, SERIAL), region.corners)
         lo, hi, _ = free._Rows(free._Columns(*columns), terms, tuple(sums)).search(region, 1e-2)
         if lo.is_inside and hi.is_inside and lo.slope < 0.0 <= hi.slope:
             n_inside += 1
@@ -442,7 +443,7 @@ def test_a_sample_that_misleads_costs_time_only():
     """All rows of the sample are alike and tell nothing of the others."""
     n, size = 20_000, free.SAMPLE_ROWS
     in_sample = np.zeros(n, dtype=bool)
-    in_sample[free.sampled(np.arange(n), size=size)[0]] = True
+    in_sample[sampled(np.arange(n), size=size)[0]] = True
     y = np.empty(n)
     for part in (in_sample, ~in_sample):
         y[part] = np.resize([1.0, -1.0], part.sum())
@@ -486,7 +487,7 @@ def test_classes_too_rare_for_the_sample_are_searched_without_a_region(monkeypat
     f, df = 0.3 * y + rng.normal(size=n), 0.5 * y + rng.normal(size=n)
     c, _ = free_plane(f, y)
     plain = free.minimise_along(f, df, Hinges(y, SERIAL), 1.0, -0.1, 1.0)[:3]
-    monkeypatch.setattr(free, "rows_in_region", None)
+    monkeypatch.setattr(line_rows, "rows_in_region", None)
     plane = free.PlaneAlong(c, float(c @ df))
     assert free.minimise_along(f, df, Hinges(y, SERIAL), 1.0, -0.1, 1.0, None, plane)[:3] == pytest.approx(
         plain, rel=2e-2
