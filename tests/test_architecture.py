@@ -23,9 +23,10 @@ ALLOWED = {
     "problems": {"core", "data", "kernels", "linalg"},
     "solvers": {"core", "linalg", "problems.base", "problems.box_qp"},
     "metrics": {"core", "linalg"},
-    "estimators": {"core", "data", "kernels", "linalg", "problems", "solvers", "io", "metrics", "tasks"},
+    "prediction": {"core", "io", "linalg", "tasks"},
+    "estimators": {"core", "data", "kernels", "linalg", "problems", "solvers", "io", "metrics", "prediction", "tasks"},
     "report": {"core", "metrics"},
-    "cli": {"core", "estimators", "io", "report", "tasks"},
+    "cli": {"core", "estimators", "io", "prediction", "report", "tasks"},
 }
 # Foreign packages that live in some parts only.
 HOME_OF = {
