@@ -40,12 +40,15 @@ class Labelled(NamedTuple):
     feature_names: tuple[str, ...] | None = None
     index_base: int | None = None
     store: Store | None = None
+    weights: np.ndarray | None = None
+    groups: np.ndarray | None = None  # rows that belong together, for cross-validation
 
     @property
     def for_fit(self) -> tuple[tuple, dict[str, Any]]:
         """The arguments of `fit`. A store brings its own targets, and without its queries it is plain rows."""
         if self.store is None:
-            return (self.X, self.y), {} if self.qid is None else {"qid": self.qid}
+            more = {"qid": self.qid, "sample_weight": self.weights}
+            return (self.X, self.y), {name: value for name, value in more.items() if value is not None}
         if self.qid is not None or self.store.qid is None:
             return (self.store,), {}
         weights = self.store.sample_weight
@@ -61,7 +64,7 @@ class Labelled(NamedTuple):
             return hashlib.sha256(f"{self.store.digest} {self.qid is None}".encode()).hexdigest()
         digest = hashlib.sha256(repr(self.X.shape).encode())
         parts = [self.X.data, self.X.indices, self.X.indptr] if hasattr(self.X, "indptr") else [self.X]
-        for part in (*parts, self.y, self.qid):
+        for part in (*parts, self.y, self.qid, self.weights):
             if part is not None:
                 is_text = part.dtype.kind in "OU"
                 digest.update(repr(part.tolist()).encode() if is_text else np.ascontiguousarray(part).data)
