@@ -185,7 +185,8 @@ class Tuning:
         model.fit(self.data.X, self.data.y, sample_weight=fold.weights, **more)
 
     def _solve_cells(self, grids: Mapping[str, Sequence[float]]) -> None:
-        assert self._classes is not None and self._codes is not None
+        assert self._classes is not None
+        assert self._codes is not None
         Cs = np.array(sorted(grids["C"]))
         X, y = self.data.X, self.data.y
         plain = copied(self.plain)
