@@ -16,7 +16,8 @@ from softmargin.estimators.linear_base import LinearEstimator, Posed
 from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.novelty import NoveltyMixin
 from softmargin.estimators.problem_settings import LinearSetting
-from softmargin.estimators.scoring import finite_scores, inside_or_outside, linear_scores
+from softmargin.estimators.scoring import linear_scores
+from softmargin.prediction.labels import finite_scores, inside_or_outside
 from softmargin.problems.hinge_targets import OneClass
 from softmargin.problems.intercepts import Free
 from softmargin.solvers.base import Solver

@@ -10,7 +10,7 @@ from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.kernel_score_base import KernelScore
 from softmargin.estimators.kernel_targets import Inliers
 from softmargin.estimators.novelty import NoveltyMixin
-from softmargin.estimators.scoring import inside_or_outside
+from softmargin.prediction.labels import inside_or_outside
 
 
 class OneClassSVM(NoveltyMixin, KernelScore):

@@ -15,10 +15,11 @@ from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.linear_base import LinearEstimator, Posed
 from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.problem_settings import RankSetting, RankTarget
-from softmargin.estimators.scoring import finite_scores, linear_scores
+from softmargin.estimators.scoring import linear_scores
 from softmargin.linalg.counting import Pairs
 from softmargin.metrics.queries import queries_of
 from softmargin.metrics.ranking import swapped_pairs
+from softmargin.prediction.labels import finite_scores
 from softmargin.problems.ranking import PlaneScores
 from softmargin.solvers.base import Solver
 from softmargin.solvers.cutting_plane.state import PlaneState

@@ -17,12 +17,11 @@ from softmargin.estimators.base import Job
 from softmargin.estimators.callbacks import with_callbacks
 from softmargin.estimators.incremental import IncrementalMixin, can_learn
 from softmargin.estimators.kernel_base import KernelEstimator
-from softmargin.estimators.kernel_scoring import one_against_one, pair_coefficients
 from softmargin.estimators.kernel_targets import Pair, pairs_of
 from softmargin.estimators.linear_base import check_same_classes
-from softmargin.estimators.scoring import labels_from_scores
 from softmargin.estimators.support_rows import support_rows
 from softmargin.estimators.training_rows import TrainingRows
+from softmargin.prediction.labels import labels_from_scores, one_against_one, pair_coefficients
 
 
 class SVC(IncrementalMixin, ClassifierMixin, KernelEstimator):

@@ -14,12 +14,13 @@ from softmargin.core.threads import Cancel, Workers
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
 from softmargin.estimators.base import fitting, progress_lines
-from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one
+from softmargin.estimators.kernel_scoring import kernel_scores
 from softmargin.estimators.kernel_targets import Pair, pairs_of
 from softmargin.estimators.kernel_work import KernelWork, Stores
 from softmargin.estimators.search import Cell, Cells, SearchCV, Task, checked_grid
 from softmargin.estimators.svc import SVC
 from softmargin.kernels.cached import RowStore
+from softmargin.prediction.labels import one_against_one
 from softmargin.solvers.interior.ipm import IPM
 
 # An integer number of values of gamma stands for a grid between these powers of ten, times the gamma "scale".
