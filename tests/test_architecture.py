@@ -23,7 +23,7 @@ ALLOWED = {
     "problems": {"core", "data", "kernels", "linalg"},
     "solvers": {"core", "linalg", "problems.base", "problems.box_qp"},
     "metrics": {"core", "linalg"},
-    "prediction": {"core", "io", "linalg", "tasks"},
+    "prediction": {"core", "io", "kernels.by_name", "kernels.functions", "linalg.thresholds", "tasks"},
     "estimators": {"core", "data", "kernels", "linalg", "problems", "solvers", "io", "metrics", "prediction", "tasks"},
     "report": {"core", "metrics"},
     "cli": {"core", "estimators", "io", "prediction", "report", "tasks"},

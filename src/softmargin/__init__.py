@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.estimators.one_class_svm import OneClassSVM as OneClassSVM
     from softmargin.estimators.ordinal_svc import OrdinalSVC as OrdinalSVC
     from softmargin.estimators.persistence import load as load
+    from softmargin.estimators.persistence import save as save
     from softmargin.estimators.rank_svm import RankSVM as RankSVM
     from softmargin.estimators.svc import SVC as SVC
     from softmargin.estimators.svc_cv import SVCCV as SVCCV
@@ -36,6 +37,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.estimators.warnings import ConvergenceWarning as ConvergenceWarning
     from softmargin.io.store import Store as Store
     from softmargin.io.svmlight import load_svmlight as load_svmlight
+    from softmargin.prediction.predictor import load_predictor as load_predictor
     from softmargin.report.convergence import ConvergenceDisplay as ConvergenceDisplay
     from softmargin.report.margins import MarginDisplay as MarginDisplay
     from softmargin.report.novelty import NoveltyDisplay as NoveltyDisplay
@@ -61,6 +63,8 @@ _HOME = {
     "certify": "softmargin.estimators.certify",
     "c_path": "softmargin.estimators.c_path",
     "load": "softmargin.estimators.persistence",
+    "save": "softmargin.estimators.persistence",
+    "load_predictor": "softmargin.prediction.predictor",
     "load_svmlight": "softmargin.io.svmlight",
     "Store": "softmargin.io.store",
     "SKOPS_TRUSTED_TYPES": "softmargin.tasks.records",
@@ -83,7 +87,9 @@ __all__ = [
     *(home.name for home in SEARCHES),
     "certify",
     "c_path",
+    "save",
     "load",
+    "load_predictor",
     "load_svmlight",
     "Store",
     "SKOPS_TRUSTED_TYPES",

@@ -20,11 +20,12 @@ from sklearn.exceptions import NotFittedError
 
 from softmargin import CPA, OCAS, SGD, LinearSVC, ModelFileError, Pegasos, SoftmarginError, certify, load
 from softmargin.core.trace import Record, Trace
-from softmargin.estimators.scoring import labels_from_scores, linear_scores
+from softmargin.estimators.scoring import linear_scores
 from softmargin.estimators.svc import SVC
 from softmargin.io import model_file
 from softmargin.io.model_file import read_model, write_model
 from softmargin.io.record import ModelRecord
+from softmargin.prediction.labels import labels_from_scores
 from softmargin.solvers.smo.block import BlockSMO
 from softmargin.solvers.smo.smo import SMO
 from softmargin.tasks.layouts import TRACE
@@ -455,8 +456,9 @@ class TestScoring:
         code = """
 import sys
 import numpy as np
-from softmargin.estimators.scoring import labels_from_scores, linear_scores
+from softmargin.estimators.scoring import linear_scores
 from softmargin.io.model_file import read_model
+from softmargin.prediction.labels import labels_from_scores
 arrays = read_model(sys.argv[1]).arrays
 scores = linear_scores(np.ones((2, 8)), arrays["coef_"], arrays["intercept_"])
 assert labels_from_scores(scores, arrays["classes_"]).shape == (2,)

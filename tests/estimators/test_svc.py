@@ -16,8 +16,8 @@ from sklearn.svm import SVC as LibSVM
 from softmargin import SVC, BlockSMO, LinearSVC, SoftmarginError, Status
 from softmargin.core.result import Solution
 from softmargin.estimators import kernel_scoring, kernel_work
-from softmargin.estimators.kernel_scoring import one_against_one, pair_coefficients
 from softmargin.kernels.cached import WholeMatrix
+from softmargin.prediction.labels import one_against_one, pair_coefficients
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.row_loss import RowLoss
 

@@ -200,7 +200,7 @@ def warnings_as_notes(as_json: bool) -> Iterator[None]:
 
 
 def _resumed(model: Path, given: dict[str, Any]) -> Any:
-    estimator = load_machine(model)
+    estimator, record = load_machine(model)
     task = _task(estimator)
     if given.get("task", task.word) != task.word:
         raise SoftmarginError(f"--resume goes on with the model's own task, {task.word}: leave the other out.")

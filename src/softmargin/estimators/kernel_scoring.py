@@ -12,26 +12,6 @@ from softmargin.kernels.expansion import expansion
 from softmargin.kernels.functions import Custom, Kernel
 
 
-def pair_coefficients(dual_coef: np.ndarray, n_support: np.ndarray) -> np.ndarray:
-    """One column of coefficients for each pair of classes, from scikit-learn's compressed form.
-
-    Of a support vector of class c the row k of `dual_coef` belongs to the pair with class k, or k + 1 from c on.
-    """
-    n_classes = n_support.size
-    if n_classes == 2:
-        return np.ascontiguousarray(dual_coef.T)
-    ends = np.cumsum(n_support)
-    where = [slice(end - n, end) for end, n in zip(ends, n_support, strict=True)]
-    columns = []
-    for first in range(n_classes):
-        for second in range(first + 1, n_classes):
-            column = np.zeros(dual_coef.shape[1])
-            column[where[first]] = dual_coef[second - 1, where[first]]
-            column[where[second]] = dual_coef[first, where[second]]
-            columns.append(column)
-    return np.column_stack(columns)
-
-
 def kernel_scores(
     X: Any,
     kernel: Kernel | None,
@@ -65,22 +45,3 @@ def kernel_scores(
         finally:
             workers.close()
     return sums + intercept
-
-
-def one_against_one(scores: np.ndarray, n_classes: int) -> np.ndarray:
-    """A score for each class from those of the pairs: its votes, and less than half a vote for how clear they were.
-
-    A pair votes for its first class where its score is at least zero.
-    """
-    votes = np.zeros((len(scores), n_classes))
-    clarity = np.zeros_like(votes)
-    k = 0
-    for first in range(n_classes):
-        for second in range(first + 1, n_classes):
-            clarity[:, first] += scores[:, k]
-            clarity[:, second] -= scores[:, k]
-            wins = scores[:, k] >= 0
-            votes[:, first] += wins
-            votes[:, second] += ~wins
-            k += 1
-    return votes + clarity / (3.0 * (np.abs(clarity) + 1.0))

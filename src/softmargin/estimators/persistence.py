@@ -1,4 +1,4 @@
-"""Models to files and back: `save` for every estimator, and `load`.
+"""Models to files and back: `save` for every estimator and for pipelines of them, and `load`.
 
 A model is stored part by part. Each part has a function that puts what the estimator holds into values and arrays, and
 one that takes it out of a record again (`stored/`). The record of its task says which parts an estimator has, and what
@@ -8,8 +8,9 @@ its file may hold (`tasks/records.py`, `tasks/layouts.py`).
 import os
 import platform
 import sys
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from reprlib import repr as shown
 from typing import Any
 
@@ -48,22 +49,39 @@ class SaveMixin:
             "libsvm" (for `SVC`, `SVR` and `OneClassSVM`) are the model texts of these programs: what prediction needs,
             with integer labels.
         """
-        self._check_fitted()
-        task = task_of(self)
-        if task is None:
-            raise SoftmarginError(
-                f"{type(self).__name__} cannot be saved: known are {', '.join(TASK_NAMED)}, but not classes derived "
-                "from them."
-            )
-        _check_limits(self)
-        write = task.formats[validation.one_of(format, "format", tuple(task.formats))].load()
-        if include_training_state and format != "softmargin":
-            raise SoftmarginError(f"the format {format!r} holds no training state: drop include_training_state.")
-        write(path, _record_of(self, task, include_training_state))
+        save(self, path, include_training_state=include_training_state, format=format)
+
+
+def save(model: Any, path: Any, *, include_training_state: bool = False, format: str = "softmargin") -> None:
+    """Write a fitted model, or a pipeline that ends in one, to one file; `load` and `load_predictor` read it.
+
+    Parameters
+    ----------
+    model : estimator
+        An estimator of softmargin, a `Pipeline` of scikit-learn's `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`,
+        `RobustScaler` or `Normalizer` and such an estimator, or `CalibratedClassifierCV(..., ensemble=False)` around
+        either. Their parameters and what their fits found are kept in double precision.
+    path : str or path
+        An old file is replaced at the last moment.
+    include_training_state : bool, default=False
+        Also save what `warm_start=True` continues from.
+    format : {"softmargin", "liblinear", "libsvm"}, default="softmargin"
+        As of `save` of the estimators; the texts of LIBLINEAR and LIBSVM hold no scalers and no calibration.
+
+    Raises
+    ------
+    SoftmarginError
+        A step is of another kind: a model file holds no code, so that only known ones can be read back.
+    """
+    if include_training_state and format != "softmargin":
+        raise SoftmarginError(f"the format {format!r} holds no training state: drop include_training_state.")
+    record = record_of(model, include_training_state)
+    formats = TASK_NAMED[record.kind].formats
+    formats[validation.one_of(format, "format", tuple(formats))].load()(path, record)
 
 
 def load(path: Any) -> Any:
-    """The model in a file that `save` wrote, or in a model file of LIBLINEAR or LIBSVM.
+    """The model in a file that `save` or `softmargin train` wrote, or in a model file of LIBLINEAR or LIBSVM.
 
     Parameters
     ----------
@@ -72,29 +90,62 @@ def load(path: Any) -> Any:
     Returns
     -------
     estimator
-        Fitted. A LIBLINEAR model becomes a `LinearSVC`, a `LinearSVR` or a `LinearOneClassSVM` that predicts the same,
-        a LIBSVM model an `SVC`, an `SVR` or a `OneClassSVM`. What they do not store stays open: `C`, `epsilon` and
-        `nu` have their defaults, the certificate is nan, and there is no `trace_` or `status_`.
+        Fitted. A pipeline or a calibrated model comes back as one. A LIBLINEAR model becomes a `LinearSVC`, a
+        `LinearSVR` or a `LinearOneClassSVM` that predicts the same, a LIBSVM model an `SVC`, an `SVR` or a
+        `OneClassSVM`. What they do not store stays open: `C`, `epsilon` and `nu` have their defaults, the certificate
+        is nan, and there is no `trace_` or `status_`.
 
     Raises
     ------
     ModelFileError
         The file is damaged, of another format, or from a newer version. Loading never runs code from the file.
     """
-    return _loaded(path, lambda task: task.home)
-
-
-def load_machine(path: Any) -> Any:
-    """The same without scikit-learn: the machine of the model, which can go on learning and be saved."""
-    return _loaded(path, lambda task: task.machine)
-
-
-def _loaded(path: Any, kind: Callable[[Task], Lazy]) -> Any:
     record = read_model(path)
+    with _naming(path):
+        estimator = _estimator_of(record, TASK_NAMED[record.kind].home)
+        if not record.transform and record.calibration is None:
+            return estimator
+        from softmargin.estimators.stored.surroundings import wrapped
+
+        return wrapped(estimator, record)
+
+
+def load_machine(path: Any) -> tuple[Any, ModelRecord]:
+    """The machine of the model, which can go on learning without scikit-learn, and the record with its surroundings."""
+    record = read_model(path)
+    with _naming(path):
+        return _estimator_of(record, TASK_NAMED[record.kind].machine), record
+
+
+@contextmanager
+def _naming(path: Any) -> Iterator[None]:
+    """What is wrong with a file is told with its name."""
     try:
-        return _estimator_of(record, kind)
+        yield
     except SoftmarginError as error:
         raise ModelFileError(f"{os.fsdecode(path)}: {str(error).removesuffix('.')}.") from None
+
+
+def record_of(model: Any, include_training_state: bool = False) -> ModelRecord:
+    """A fitted estimator as data, with the scalers and the calibration that stand around it."""
+    task = task_of(model)
+    if task is not None:
+        model._check_fitted()
+        _check_limits(model)
+        return _record_of(model, task, include_training_state)
+    from softmargin.estimators.stored.surroundings import unwrapped  # imports much of scikit-learn
+
+    found = unwrapped(model)
+    if task_of(found.model) is None:
+        hint = " (save its best_estimator_)" if hasattr(found.model, "best_estimator_") else ""
+        raise SoftmarginError(
+            f"{type(found.model).__name__} cannot be saved{hint}: known are {', '.join(TASK_NAMED)}, but not classes "
+            "derived from them."
+        )
+    record = record_of(found.model, include_training_state)
+    if found.feature_names is not None:
+        record.arrays["feature_names_in_"] = found.feature_names
+    return replace(record, transform=found.transform, calibration=found.calibration, name=found.name)
 
 
 def _record_of(estimator: Any, task: Task, include_training_state: bool) -> ModelRecord:
@@ -115,9 +166,9 @@ def _record_of(estimator: Any, task: Task, include_training_state: bool) -> Mode
     return ModelRecord(task.name, params, values, arrays, versions)
 
 
-def _estimator_of(record: ModelRecord, kind: Callable[[Task], Lazy]) -> Any:
+def _estimator_of(record: ModelRecord, home: Lazy) -> Any:
     task = TASK_NAMED[record.kind]
-    cls = kind(task).load()
+    cls = home.load()
     if unknown := sorted(record.params.keys() - cls().get_params(deep=False).keys()):
         raise ModelFileError(f"the parameter {shown(unknown[0])} is unknown for {record.kind}")
     estimator = cls(**{name: _param_from_data(value) for name, value in record.params.items()})

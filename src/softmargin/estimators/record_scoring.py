@@ -10,16 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.core.errors import ModelFileError
 from softmargin.core.threads import thread_count
 from softmargin.data.columns import without_empty_columns
 from softmargin.data.convert import as_rows
-from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one, pair_coefficients
-from softmargin.estimators.scoring import INSIDE_OR_OUTSIDE, inside_or_outside, labels_from_scores, linear_scores
-from softmargin.io.record import MAX_COLUMNS, ModelRecord, matrix_from_arrays
-from softmargin.kernels.by_name import named_kernel
+from softmargin.estimators.kernel_scoring import kernel_scores
+from softmargin.estimators.scoring import linear_scores
+from softmargin.io.record import ModelRecord, matrix_from_arrays
 from softmargin.kernels.functions import RBF, Laplacian
 from softmargin.linalg.thresholds import assign_ranks
+from softmargin.prediction.labels import (
+    INSIDE_OR_OUTSIDE,
+    inside_or_outside,
+    labels_from_scores,
+    one_against_one,
+)
+from softmargin.prediction.machine import Expansion, LinearMap
 from softmargin.tasks.records import TASK_NAMED
 
 _IN_DISTANCES = "in all support vectors they are zero, and they count in the distances"
@@ -57,12 +62,8 @@ def predictor_of(record: ModelRecord) -> Predictor:
 
 
 def linear_predictor(record: ModelRecord) -> Predictor:
-    arrays = record.arrays
-    classes, thresholds, coef = _classes(record), arrays.get("thresholds_"), np.atleast_2d(arrays["coef_"])
-    intercept = arrays.get("intercept_", np.zeros(1))
-    if thresholds is not None:
-        intercept = -thresholds if thresholds.size == 1 else np.zeros(1)  # two classes are told apart by the sign
-    n_features = coef.shape[1]
+    coef, intercept = (linear := LinearMap.of(record)).coef, linear.intercept
+    classes, thresholds, n_features = _classes(record), record.arrays.get("thresholds_"), linear.n_features
 
     def scores(X: Any, n_jobs: int | None) -> np.ndarray:
         if X.shape[1] == n_features:
@@ -74,33 +75,19 @@ def linear_predictor(record: ModelRecord) -> Predictor:
 
 
 def kernel_predictor(record: ModelRecord) -> Predictor:
-    params, values, arrays = record.params, record.values, record.arrays
-    kernel = named_kernel(
-        params.get("kernel", "rbf"), values.get("gamma_"), params.get("degree", 3), params.get("coef0", 0.0)
-    )
-    n_features, classes = values.get("n_features_in_"), _classes(record)
-    if not isinstance(n_features, int) or not 1 <= n_features <= MAX_COLUMNS:
-        raise ModelFileError(f"the number of features cannot be {n_features!r}.")
-    vectors = matrix_from_arrays("support_vectors_", arrays, n_features)
-    n_support, dual_coef = arrays["n_support_"], arrays["dual_coef_"]
-    if n_support.min() < 0 or n_support.sum(dtype=np.int64) != dual_coef.shape[1]:
-        raise ModelFileError("the numbers of support vectors do not add up.")
-    support = arrays.get("support_", np.full(dual_coef.shape[1], -1))  # of imported models they are not known
-    is_known = support.min(initial=0) >= 0 and support.max(initial=0) < n_features
-    if (vectors is None) != (kernel is None) or (kernel is None and not is_known):
-        raise ModelFileError("a model needs its support vectors, or for a precomputed kernel their rows.")
-    coefficients = np.ascontiguousarray(dual_coef.T) if len(dual_coef) == 1 else pair_coefficients(dual_coef, n_support)
+    sums = Expansion.of(record)
+    kernel, n_features, intercept, classes = sums.kernel, sums.n_features, sums.intercept, _classes(record)
+    vectors = matrix_from_arrays("support_vectors_", record.arrays, n_features)
 
     def scores(X: Any, n_jobs: int | None) -> np.ndarray:
         known = X if X.shape[1] == n_features else X[:, :n_features]
-        intercept = arrays["intercept_"]
-        found = kernel_scores(known, kernel, support, vectors, coefficients, intercept, thread_count(n_jobs))
+        found = kernel_scores(known, kernel, sums.support, vectors, sums.coefficients, intercept, thread_count(n_jobs))
         if known is not X:
             found = intercept + (found - intercept) * _falloff(kernel, X[:, n_features:])[:, None]
         (rows,), _ = without_empty_columns(as_rows(known))
         if not np.isfinite(rows.flat.values).all():  # and a kernel of infinity may be finite
             found[np.isnan(rows.dot(np.zeros(rows.n_cols)))] = np.nan
-        return found.ravel() if len(dual_coef) == 1 else one_against_one(found, n_support.size)
+        return found.ravel() if classes is None or classes.size == 2 else one_against_one(found, classes.size)
 
     unseen = {RBF: _IN_DISTANCES, Laplacian: _IN_DISTANCES, type(None): ""}
     return Predictor(classes, n_features, scores, unseen=unseen.get(type(kernel), Predictor.unseen))

@@ -25,8 +25,8 @@ from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.estimators import validation
 from softmargin.estimators.machines.cells import Budget, Cell, Cells, Fold, Task, checked_grid
-from softmargin.estimators.scoring import labels_from_scores
 from softmargin.estimators.warnings import ConvergenceWarning
+from softmargin.prediction.labels import labels_from_scores
 
 # An integer number of values of C stands for a grid between these powers of ten, as in LogisticRegressionCV.
 POWERS_OF_C = (-4.0, 4.0)

@@ -11,7 +11,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from reprlib import repr as shown
 from typing import Any, BinaryIO
@@ -31,6 +31,7 @@ from softmargin.io.record import (
     check_layout,
     check_numbers,
     check_values,
+    typed,
 )
 from softmargin.io.surroundings import (
     check_calibration,
@@ -42,7 +43,12 @@ from softmargin.io.surroundings import (
 )
 
 FORMAT = "softmargin"
-SURROUNDINGS = {"transform": check_transform, "calibration": check_calibration}  # values of every kind of model
+# Values of every kind of model.
+SURROUNDINGS: dict[str, Callable[[Any, str], Any]] = {
+    "transform": check_transform,
+    "calibration": check_calibration,
+    "name": lambda value, name: typed(value, str, name),
+}
 FORMAT_VERSION = 1
 MAX_HEADER_BYTES = 1 << 23
 MAX_DEPTH = 32
@@ -264,12 +270,13 @@ def _read(file: BinaryIO, size: int) -> ModelRecord:
         arrays[tensor.name] = array
     if _checksum(model["json"], arrays) != checksum:
         raise ModelFileError("the content does not match its checksum: the file is damaged")
+    model_name = values.pop("name", None)
     transform, calibration = unpack_surroundings(values, arrays)
     check_numbers(arrays)
     check_surroundings(transform, calibration)
     for name, form in text.items():
         arrays[name] = _as_text(name, arrays[name], form)
-    return ModelRecord(kind, model["params"], values, arrays, model["versions"], transform, calibration)
+    return ModelRecord(kind, model["params"], values, arrays, model["versions"], transform, calibration, model_name)
 
 
 def _check(kind: str, values: Mapping[str, Any], arrays: Described) -> None:

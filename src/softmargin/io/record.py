@@ -66,7 +66,8 @@ class Calibration:
 class ModelRecord:
     """A model as data. `params` and `values` hold None, bool, int, float, str, and lists, dicts or `Named` of these.
 
-    `feature_names_in_` among the arrays are the names of the columns before all transformations.
+    `feature_names_in_` among the arrays are the names of the columns before all transformations; `name` is that of the
+    model as the last step of a pipeline.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class ModelRecord:
     versions: dict[str, str] = field(default_factory=dict)
     transform: tuple[Step, ...] = ()
     calibration: Calibration | None = None
+    name: str | None = None
 
 
 # Arrays without NaN and infinity, if they are there.
@@ -240,15 +242,15 @@ def matrix_to_arrays(name: str, matrix: Any) -> dict[str, np.ndarray]:
     return {f"{name}.{part}": getattr(matrix, part) for part in ("data", "indices", "indptr")}
 
 
-def matrix_from_arrays(name: str, arrays: Mapping[str, np.ndarray], n_columns: int) -> Any:
-    """The inverse of `matrix_to_arrays`; None if there is none. Compiled code does not look where an index leads."""
-    if f"{name}.data" not in arrays:
-        matrix = arrays.get(name)
-        if matrix is not None and matrix.shape[1] != n_columns:
-            raise ModelFileError(f"the array {name!r} has {matrix.shape[1]} columns, not {n_columns}")
-        return matrix
-    import scipy.sparse as sp
+def sparse_parts(
+    name: str, arrays: Mapping[str, np.ndarray], n_columns: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The values, column indices and row starts of a CSR matrix, checked; None if the arrays hold none.
 
+    Whoever computes with them does not look where an index leads.
+    """
+    if f"{name}.data" not in arrays:
+        return None
     data, indices, indptr = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
     good = (
         name not in arrays
@@ -261,7 +263,20 @@ def matrix_from_arrays(name: str, arrays: Mapping[str, np.ndarray], n_columns: i
     )
     if not good:
         raise ModelFileError(f"the arrays of the sparse matrix {name!r} contradict each other")
-    return sp.csr_matrix((data, indices, indptr), shape=(indptr.size - 1, n_columns), copy=False)
+    return data, indices, indptr
+
+
+def matrix_from_arrays(name: str, arrays: Mapping[str, np.ndarray], n_columns: int) -> Any:
+    """The inverse of `matrix_to_arrays`; None if there is none."""
+    parts = sparse_parts(name, arrays, n_columns)
+    if parts is None:
+        matrix = arrays.get(name)
+        if matrix is not None and matrix.shape[1] != n_columns:
+            raise ModelFileError(f"the array {name!r} has {matrix.shape[1]} columns, not {n_columns}")
+        return matrix
+    import scipy.sparse as sp
+
+    return sp.csr_matrix(parts, shape=(parts[2].size - 1, n_columns), copy=False)
 
 
 def integer_labels(classes: np.ndarray, program: str) -> list[int]:

@@ -1,8 +1,8 @@
 """What stands around a model in its file: the transformations of X in front of it, and the calibration behind it.
 
-In the file they are the values "transform" and "calibration", and arrays whose names begin with these words. In a
-`ModelRecord` they are `Step`s and a `Calibration`. What a file says about them is checked here, before anything is
-computed from it.
+In the file they are the values "transform", "calibration" and "name", and arrays whose names begin with these words.
+In a `ModelRecord` they are `Step`s and a `Calibration`. What a file says about them is checked here, before anything
+is computed from it.
 """
 
 from collections.abc import Mapping
@@ -33,6 +33,8 @@ def pack_surroundings(record: ModelRecord) -> tuple[dict[str, Any], dict[str, np
         ]
         for k, step in enumerate(record.transform):
             arrays |= {f"transform.{k}.{name}": array for name, array in step.arrays.items()}
+    if record.name is not None:
+        values["name"] = record.name
     if record.calibration is not None:
         calibration = record.calibration
         values["calibration"] = {

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.data.convert import as_array
 from softmargin.data.rows import Rows
 
 
@@ -84,6 +83,8 @@ class Custom:
 
     def block(self, left: Any, right: Any) -> np.ndarray:
         """The values for two blocks, checked: a user's function is a stranger."""
+        from softmargin.data.convert import as_array  # imports scipy, which named kernels do without
+
         expected = (left.shape[0], right.shape[0])
         try:
             values = as_array(self.function(left, right))

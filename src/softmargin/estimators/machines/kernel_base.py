@@ -20,10 +20,10 @@ from softmargin.estimators.kernel_targets import KernelTarget
 from softmargin.estimators.kernel_work import KernelSetting, KernelWork, kernel_solver, needs_convex
 from softmargin.estimators.machines.base import Machine
 from softmargin.estimators.machines.linear_base import WITNESS_TOL
-from softmargin.estimators.scoring import finite_scores
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precomputed import PrecomputedRows
+from softmargin.prediction.labels import finite_scores
 from softmargin.problems.kernel_certificate import KernelJudge
 
 STOP_RULES = {"gap": "relative_gap", "kkt": "kkt"}

@@ -12,12 +12,13 @@ from softmargin.core.result import Result
 from softmargin.core.threads import Cancel, Workers
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
-from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one
+from softmargin.estimators.kernel_scoring import kernel_scores
 from softmargin.estimators.kernel_targets import Pair, pairs_of
 from softmargin.estimators.kernel_work import KernelWork, Stores
 from softmargin.estimators.machines.base import fitting, progress_lines
 from softmargin.estimators.machines.cells import Cell, Cells, SearchInterrupted, Task, checked_grid
 from softmargin.kernels.cached import RowStore
+from softmargin.prediction.labels import one_against_one
 from softmargin.solvers.interior.ipm import IPM
 
 # An integer number of values of gamma stands for a grid between these powers of ten, times the gamma "scale".

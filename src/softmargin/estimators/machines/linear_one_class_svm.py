@@ -14,7 +14,8 @@ from softmargin.estimators.machines.base import Job, Work
 from softmargin.estimators.machines.linear_base import LinearMachine, Posed
 from softmargin.estimators.machines.novelty import Novelty
 from softmargin.estimators.problem_settings import LinearSetting
-from softmargin.estimators.scoring import finite_scores, inside_or_outside, linear_scores
+from softmargin.estimators.scoring import linear_scores
+from softmargin.prediction.labels import finite_scores, inside_or_outside
 from softmargin.problems.hinge_targets import OneClass
 from softmargin.problems.intercepts import Free
 from softmargin.solvers.base import Solver

@@ -13,7 +13,8 @@ from softmargin.estimators.linear_work import linear_solver, solver_of_squares
 from softmargin.estimators.machines.base import Job, Work
 from softmargin.estimators.machines.linear_base import LinearMachine, Posed, chosen_intercept
 from softmargin.estimators.problem_settings import JointSetting, JointTarget, LinearSetting, SquaredSetting
-from softmargin.estimators.scoring import finite_scores, labels_from_scores, linear_scores
+from softmargin.estimators.scoring import linear_scores
+from softmargin.prediction.labels import finite_scores, labels_from_scores
 from softmargin.problems.joint import JointSolution
 from softmargin.problems.squared_targets import SquaredClasses
 from softmargin.solvers.base import Solver

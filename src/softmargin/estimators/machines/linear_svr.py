@@ -12,7 +12,8 @@ from softmargin.estimators.linear_work import linear_solver, solver_of_squares
 from softmargin.estimators.machines.base import Job, Work
 from softmargin.estimators.machines.linear_base import LinearMachine, Posed, chosen_intercept
 from softmargin.estimators.problem_settings import LinearSetting, SquaredSetting
-from softmargin.estimators.scoring import finite_scores, linear_scores
+from softmargin.estimators.scoring import linear_scores
+from softmargin.prediction.labels import finite_scores
 from softmargin.problems.hinge_targets import Tube
 from softmargin.problems.squared_targets import SquaredTube
 from softmargin.solvers.base import Solver

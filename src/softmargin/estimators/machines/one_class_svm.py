@@ -9,7 +9,7 @@ from softmargin.estimators import validation
 from softmargin.estimators.kernel_targets import Inliers
 from softmargin.estimators.machines.kernel_score_base import KernelScoreMachine
 from softmargin.estimators.machines.novelty import Novelty
-from softmargin.estimators.scoring import inside_or_outside
+from softmargin.prediction.labels import inside_or_outside
 
 
 class OneClassSVM(Novelty, KernelScoreMachine):

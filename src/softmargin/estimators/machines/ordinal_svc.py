@@ -12,8 +12,9 @@ from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.machines.linear_base import LinearMachine, Posed
 from softmargin.estimators.machines.rank_svm import stored_ranking
 from softmargin.estimators.problem_settings import OrdinalSetting, OrdinalTarget, RankSetting, RankTarget
-from softmargin.estimators.scoring import finite_scores, linear_scores
+from softmargin.estimators.scoring import linear_scores
 from softmargin.linalg.thresholds import COSTS, assign_ranks, depths, fit_thresholds
+from softmargin.prediction.labels import finite_scores
 from softmargin.problems.ordinal import OrdinalSolution
 from softmargin.solvers.base import Solver
 

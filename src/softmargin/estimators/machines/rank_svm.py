@@ -14,10 +14,11 @@ from softmargin.estimators import validation
 from softmargin.estimators.linear_work import linear_solver
 from softmargin.estimators.machines.linear_base import LinearMachine, Posed
 from softmargin.estimators.problem_settings import RankSetting, RankTarget
-from softmargin.estimators.scoring import finite_scores, linear_scores
+from softmargin.estimators.scoring import linear_scores
 from softmargin.linalg.counting import Pairs
 from softmargin.metrics.queries import queries_of
 from softmargin.metrics.ranking import swapped_pairs
+from softmargin.prediction.labels import finite_scores
 from softmargin.problems.ranking import PlaneScores
 from softmargin.solvers.base import Solver
 from softmargin.solvers.cutting_plane.state import PlaneState

@@ -10,15 +10,14 @@ from softmargin.core.result import Certificate, DualStart, Result, Solution
 from softmargin.core.stopping import Stop
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.kernel_scoring import one_against_one, pair_coefficients
 from softmargin.estimators.kernel_targets import Pair, pairs_of
 from softmargin.estimators.machines.base import Job
 from softmargin.estimators.machines.keeping import KeepsTraining
 from softmargin.estimators.machines.kernel_base import KernelMachine
 from softmargin.estimators.machines.linear_base import check_same_classes
-from softmargin.estimators.scoring import labels_from_scores
 from softmargin.estimators.support_rows import support_rows
 from softmargin.estimators.training_rows import TrainingRows
+from softmargin.prediction.labels import labels_from_scores, one_against_one, pair_coefficients
 
 
 class SVC(KeepsTraining, KernelMachine):

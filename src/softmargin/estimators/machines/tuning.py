@@ -25,8 +25,8 @@ from softmargin.estimators.machines.cells import Task as CellTask
 from softmargin.estimators.machines.folds import folds_of
 from softmargin.estimators.machines.kernel_search import copied, kernel_cells
 from softmargin.estimators.machines.linear_search import linear_cells
-from softmargin.estimators.scoring import labels_from_scores
 from softmargin.metrics import accuracy, roc_area, swapped_pairs
+from softmargin.prediction.labels import labels_from_scores
 from softmargin.tasks.records import TASK_NAMED
 
 # Where the best value lies at the edge, so many more values beyond it are solved, a step of the grid apart.
