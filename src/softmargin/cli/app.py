@@ -45,6 +45,18 @@ class IndexBase(StrEnum):
     one = "1"
 
 
+class Scaling(StrEnum):
+    minmax = "minmax"
+    standard = "standard"
+    maxabs = "maxabs"
+    unit = "unit"
+
+
+class Method(StrEnum):
+    sigmoid = "sigmoid"
+    isotonic = "isotonic"
+
+
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="Rows with labels.", show_default=False)]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
@@ -57,6 +69,23 @@ NoQueries = Annotated[bool, typer.Option("--no-qid", help="For rankings: all row
 Base = Annotated[IndexBase, typer.Option("--index-base", help="Number of the first feature in svmlight text.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file even if something else is in it.")]
 Type = Annotated[ValueType, typer.Option("--dtype", help="Type in which values of text are kept.")]
+
+
+Scale = Annotated[
+    Scaling | None,
+    typer.Option(
+        "--scale",
+        help="Features to 0..1, to mean 0 and deviation 1, to at most 1; or rows to length 1. predict does it, too.",
+        show_default=False,
+    ),
+]
+FoldScaling = Annotated[
+    bool, typer.Option("--fold-scaling", help="Of a linear model: scale the weights instead of storing the scaling.")
+]
+Probability = Annotated[
+    Method | None,
+    typer.Option("--probability", help="Calibrate scores on folds, for predict --probability.", show_default=False),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -85,6 +114,9 @@ def train(
         int | None,
         typer.Option("--cv", metavar="FOLDS", help="Also show scores of held-out rows.", show_default=False),
     ] = None,
+    scale: Scale = None,
+    fold_scaling: FoldScaling = False,
+    probability: Probability = None,
     jobs: Jobs = -1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where MODEL was stopped.")] = False,
     force: Force = False,
@@ -110,7 +142,25 @@ def train(
     from softmargin.cli.data import DataOptions
 
     options = DataOptions(label, index_base.value, n_features, dtype.value, jobs, no_qid)
-    training.train(data, model, options, given, n_folds=cv, resume=resume, force=force, quiet=quiet, as_json=json)
+    around = _surroundings(scale, fold_scaling, probability)
+    training.train(
+        data,
+        model,
+        options,
+        given,
+        surroundings=around,
+        n_folds=cv,
+        resume=resume,
+        force=force,
+        quiet=quiet,
+        as_json=json,
+    )
+
+
+def _surroundings(scale: Scaling | None, fold_scaling: bool, probability: Method | None) -> Any:
+    from softmargin.cli.training import Surroundings
+
+    return Surroundings(scale and scale.value, fold_scaling, probability and probability.value)
 
 
 Grid = "Values such as 0.1,1,10 or FROM:TO:COUNT."
@@ -144,6 +194,9 @@ def tune(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Picture of scores against C (.png, .svg, .pdf).", show_default=False)
     ] = None,
+    scale: Scale = None,
+    fold_scaling: FoldScaling = False,
+    probability: Probability = None,
     jobs: Jobs = -1,
     force: Force = False,
     label: Label = None,
@@ -178,6 +231,7 @@ def tune(
         widen=widen,
         one_standard_error=one_standard_error,
         plot=plot,
+        surroundings=_surroundings(scale, fold_scaling, probability),
         force=force,
         quiet=quiet,
         as_json=json,
@@ -196,6 +250,9 @@ def predict(
     scores: Annotated[
         bool, typer.Option("--scores", help="Scores instead of labels; several classes in the order that info shows.")
     ] = False,
+    probability: Annotated[
+        bool, typer.Option("--probability", help="A probability for each class, in the order that info shows.")
+    ] = False,
     label: Label = None,
     index_base: Base = IndexBase.auto,
     jobs: Jobs = -1,
@@ -210,7 +267,7 @@ def predict(
     from softmargin.cli.data import DataOptions
 
     options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=True)
-    using.predict(model, data, out, options, scores=scores, force=force, as_json=json)
+    using.predict(model, data, out, options, scores=scores, probability=probability, force=force, as_json=json)
 
 
 @app.command(no_args_is_help=True)

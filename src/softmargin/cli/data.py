@@ -17,6 +17,7 @@ from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginEr
 from softmargin.core.threads import Workers
 from softmargin.io.compression import opened
 from softmargin.io.npy import map_npy, read_npz
+from softmargin.io.record import Step
 from softmargin.io.store import Store
 from softmargin.io.svmlight import Failure, text_blocks
 from softmargin.io.tables import QUERY_NAME, Table, load_table
@@ -42,6 +43,7 @@ class Labelled(NamedTuple):
     store: Store | None = None
     weights: np.ndarray | None = None
     groups: np.ndarray | None = None  # rows that belong together, for cross-validation
+    transform: tuple[Step, ...] = ()  # what X has been scaled by
 
     @property
     def for_fit(self) -> tuple[tuple, dict[str, Any]]:

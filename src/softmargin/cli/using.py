@@ -22,18 +22,31 @@ from softmargin.core.text import printable
 from softmargin.estimators.record_scoring import Predictor, predictor_of
 from softmargin.io.model_file import read_model
 from softmargin.io.record import ModelRecord, Named
+from softmargin.prediction.calibration import probabilities
 from softmargin.tasks.records import TASK_NAMED, Task
 
 SHOWN_NAMES = 20  # of the features, to people
 
 
 def predict(
-    model: Path, data: Path, out: Path, options: DataOptions, *, scores: bool, force: bool, as_json: bool
+    model: Path,
+    data: Path,
+    out: Path,
+    options: DataOptions,
+    *,
+    scores: bool,
+    probability: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
     if as_json and files.is_output_stream(out):
         raise typer.BadParameter("--json describes the predictions, which then go to a file: give OUT.")
     files.check_output(out, {"MODEL": model, "DATA": data}, force=force, is_model=False)
     task, predictor, trained = _predictor(model, data)
+    if probability and scores:
+        raise typer.BadParameter("scores and probabilities are not written at once: drop one.", param_hint="--scores")
+    if probability and predictor.calibration is None:
+        raise SoftmarginError(f"{files.title(model)} has no probabilities: train it with --probability sigmoid.")
     table = read(data, options, trained, with_queries=task.target == "queries")
     rated = table.y is not None and predictor.classes is not None and np.isin(table.y, predictor.classes).any()
     n_rows = correct = 0
@@ -46,8 +59,11 @@ def predict(
         nonlocal n_rows, correct
         for where, found in blocks:
             predicted = predictor.labels(found)
-            has_scores = scores or predictor.classes is None
-            text = _score_lines(found) if has_scores else "".join(map(lines.__getitem__, predicted.tolist()))
+            has_scores = scores or probability or predictor.classes is None
+            shown_scores = found
+            if probability and predictor.calibration is not None:
+                shown_scores = probabilities(found, predictor.calibration)
+            text = _score_lines(shown_scores) if has_scores else "".join(map(lines.__getitem__, predicted.tolist()))
             file.write(text.encode())
             n_rows += len(predicted)
             if rated and table.y is not None:
@@ -136,6 +152,8 @@ def _described(record: ModelRecord, n_bytes: int, as_json: bool) -> dict[str, An
         "solver": _solver_of(record),
         "classes": None if classes is None else classes.tolist(),
         "thresholds": None if thresholds is None else thresholds.tolist(),
+        "scaling": [step.kind for step in record.transform] or None,
+        "calibration": None if record.calibration is None else record.calibration.method,
         **_features_described(record, as_json),
         **(_kernel_described(record) if TASK_NAMED[record.kind].has_kernel else _linear_described(record)),
         **_certificates(record),
@@ -213,10 +231,11 @@ def certify(
     model: Path, data: Path, options: DataOptions, problem: Mapping[str, float | None], *, as_json: bool
 ) -> None:
     """`problem` is what models of other programs do not say about what they minimise, by parameter; None: not given."""
+    from softmargin.cli.training import with_steps
     from softmargin.estimators.certify import certify as judged
-    from softmargin.estimators.persistence import load
+    from softmargin.estimators.persistence import load_alone
 
-    estimator = _opened(model, data, load)
+    estimator, record = _opened(model, data, load_alone)
     is_ours = hasattr(estimator, "status_")
     given = {name: value for name, value in problem.items() if value is not None}
     known = estimator.get_params(deep=False)
@@ -248,6 +267,7 @@ def certify(
             f"{files.title(data)} has {rows.X.shape[0]} rows, but the model was trained on {_n_trained(estimator)}: "
             "certify needs those rows, in the same order."
         )
+    rows = with_steps(rows, record.transform)
     with naming(data, rows), output.showing("judging"):
         learned, metadata = rows.for_fit
         certificate = judged(estimator, *learned, **metadata)
