@@ -57,13 +57,26 @@ class Method(StrEnum):
     isotonic = "isotonic"
 
 
+Weight = Annotated[
+    str | None,
+    typer.Option("--weight", help="Weights of the rows: a column, or a file of numbers.", show_default=False),
+]
+Group = Annotated[
+    str | None,
+    typer.Option("--group", metavar="COLUMN", help="Rows with the same value stay in one fold.", show_default=False),
+]
+Names = "Names with commas between them (.csv, .tsv, .parquet)."
+Drop = Annotated[str | None, typer.Option("--drop", help=f"Columns to leave out. {Names}", show_default=False)]
+Features = Annotated[
+    str | None, typer.Option("--features", help=f"The columns to learn from. {Names}", show_default=False)
+]
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="Rows with labels.", show_default=False)]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.")]
 Label = Annotated[
     str | None,
-    typer.Option(help="Column of the labels: a name (.csv, .parquet, .npz) or a number (.npy).", show_default=False),
+    typer.Option(help="Column of the labels: a name (.csv, .tsv, .parquet, .npz) or a number.", show_default=False),
 ]
 NoQueries = Annotated[bool, typer.Option("--no-qid", help="For rankings: all rows are one query, whatever their qid.")]
 Base = Annotated[IndexBase, typer.Option("--index-base", help="Number of the first feature in svmlight text.")]
@@ -121,6 +134,10 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where MODEL was stopped.")] = False,
     force: Force = False,
     label: Label = None,
+    weight: Weight = None,
+    group: Group = None,
+    drop: Drop = None,
+    features: Features = None,
     no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
     n_features: Annotated[
@@ -141,7 +158,18 @@ def train(
     from softmargin.cli import training
     from softmargin.cli.data import DataOptions
 
-    options = DataOptions(label, index_base.value, n_features, dtype.value, jobs, no_qid)
+    options = DataOptions(
+        label,
+        index_base.value,
+        n_features,
+        dtype.value,
+        jobs,
+        no_qid,
+        weight=weight,
+        group=group,
+        drop=train_options.names(drop) or (),
+        features=train_options.names(features),
+    )
     around = _surroundings(scale, fold_scaling, probability)
     training.train(
         data,
@@ -200,6 +228,10 @@ def tune(
     jobs: Jobs = -1,
     force: Force = False,
     label: Label = None,
+    weight: Weight = None,
+    group: Group = None,
+    drop: Drop = None,
+    features: Features = None,
     no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
     n_features: Annotated[
@@ -218,7 +250,18 @@ def tune(
     from softmargin.cli import tuning
     from softmargin.cli.data import DataOptions
 
-    options = DataOptions(label, index_base.value, n_features, dtype.value, jobs, no_qid)
+    options = DataOptions(
+        label,
+        index_base.value,
+        n_features,
+        dtype.value,
+        jobs,
+        no_qid,
+        weight=weight,
+        group=group,
+        drop=train_options.names(drop) or (),
+        features=train_options.names(features),
+    )
     grids = {"C": Cs, "gamma": gammas, "epsilon": epsilons, "nu": nus}
     tuning.tune(
         data,
@@ -302,6 +345,7 @@ def certify(
         typer.Option("--nu", help="Likewise, for one-class models: the share of outliers.", show_default=False),
     ] = None,
     label: Label = None,
+    weight: Weight = None,
     no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
     dtype: Type = ValueType.float64,
@@ -316,7 +360,7 @@ def certify(
     from softmargin.cli import using
     from softmargin.cli.data import DataOptions
 
-    options = DataOptions(label, index_base.value, dtype=dtype.value, n_jobs=jobs, no_qid=no_qid)
+    options = DataOptions(label, index_base.value, dtype=dtype.value, n_jobs=jobs, no_qid=no_qid, weight=weight)
     using.certify(model, data, options, {"C": C, "epsilon": epsilon, "nu": nu}, as_json=json)
 
 
@@ -328,20 +372,28 @@ def evaluate(
     label: Label = None,
     no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
-    k: Annotated[int, typer.Option("--ndcg-at", "-k", min=1, metavar="K", help="Places that count in NDCG.")] = 10,
+    k: Annotated[
+        str, typer.Option("--ndcg-at", "-k", metavar="K,...", help="Places that count in NDCG and precision.")
+    ] = "10",
+    each_query: Annotated[bool, typer.Option("--per-query", help="Of rankings: a line for each query.")] = False,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="COLUMN", help="Measures of each value of a column.", show_default=False),
+    ] = None,
+    weight: Weight = None,
     jobs: Jobs = -1,
     json: Json = False,
 ) -> None:
     """Measure how well a model predicts DATA.
 
-    Classes: accuracy, and for two of them ROC area and precision/recall break-even point. Rankings: pairs in order,
-    NDCG, mean average precision. Ordered labels: mean absolute error, accuracy, pairs in order.
+    Classes: accuracy, F1, ROC and precision/recall area, each class, the confusion. Rankings: pairs in order, NDCG,
+    precision, mean average precision, reciprocal rank. Ordered labels: mean absolute error, accuracy, pairs in order.
     """
     from softmargin.cli import using
     from softmargin.cli.data import DataOptions
 
-    options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=no_qid)
-    using.evaluate(model, data, options, k=k, as_json=json)
+    options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=no_qid, weight=weight, by=by)
+    using.evaluate(model, data, options, ks=train_options.places(k), each_query=each_query, as_json=json)
 
 
 @app.command(no_args_is_help=True)

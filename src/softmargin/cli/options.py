@@ -57,6 +57,19 @@ def n_bytes(text: str) -> float:
     return found
 
 
+def names(text: str | None) -> tuple[str, ...] | None:
+    """Names of columns, with commas between them."""
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def places(text: str) -> list[int]:
+    """Numbers of places, with commas between them."""
+    found = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) > 0 for part in found):
+        raise typer.BadParameter(f"{text!r} is no list of places, such as 1,5,10.", param_hint="--ndcg-at")
+    return [int(part) for part in found]
+
+
 @dataclass(frozen=True)
 class Option:
     """An option that sets a parameter of the estimator.

@@ -174,6 +174,7 @@ def _show_table(table: Table, chosen: dict[str, float]) -> None:
     points = sorted(table.scores)
     lines = [_line(table, point) | {"": "*" if table.params(point) == chosen else ""} for point in points]
     output.show_rows(lines)
+    typer.echo()
 
 
 def _found(table: Table, chosen: dict[str, float]) -> dict[str, Any]:

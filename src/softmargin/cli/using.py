@@ -4,7 +4,7 @@ Predicting and showing do not import scikit-learn, nor Numba unless the model ha
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import combinations
 from pathlib import Path
@@ -19,6 +19,7 @@ from softmargin.cli.data import DataOptions, Trained, naming, read, read_labelle
 from softmargin.cli.options import goes_by_kkt
 from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
 from softmargin.core.text import printable
+from softmargin.estimators.evaluate import Case
 from softmargin.estimators.record_scoring import Predictor, predictor_of
 from softmargin.io.model_file import read_model
 from softmargin.io.record import ModelRecord, Named
@@ -313,17 +314,46 @@ def _why_worse(before: Any, now: Any) -> str:
     return ""
 
 
-def evaluate(model: Path, data: Path, options: DataOptions, *, k: int, as_json: bool) -> None:
+def evaluate(
+    model: Path, data: Path, options: DataOptions, *, ks: Sequence[int], each_query: bool, as_json: bool
+) -> None:
     task, predictor, trained = _predictor(model, data)
     ranks = task.target == "queries"
     _check_queries(options, ranks)
+    if each_query and not ranks:
+        raise typer.BadParameter("it is for rankings, and this model is none.", param_hint="--per-query")
     rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     with output.showing("predicting"):
         scores = np.concatenate([found for _, found in _scores(predictor, rows.X, data, options)])
     found: dict[str, Any] = {"rows": len(scores)} | ({"queries": rows.n_queries} if ranks else {})
     if task.target == "classes" and predictor.classes is not None:
         _tell_strangers(rows.y, predictor.classes, data)
-    output.show(found | task.measures.load()(predictor, scores, rows.y, rows.qid, k), as_json)
+    measures = task.measures.load()
+    case = Case(predictor, scores, rows.y, rows.qid, ks, rows.weights, each_query)
+    found |= measures(case)
+    if rows.by is not None:
+        found["by"] = {
+            str(value): {"rows": int(np.count_nonzero(rows.by == value)), **_single(measures, case, rows.by == value)}
+            for value in np.unique(rows.by).tolist()
+        }
+    if as_json:
+        output.show(found, as_json)
+        return
+    tables = {name: found.pop(name) for name in ("per_class", "confusion", "per_query", "by") if name in found}
+    output.show(found, as_json)
+    for name, table in tables.items():
+        title = {"confusion": "true \\ predicted", "by": str(options.by)}.get(name, name.removeprefix("per_"))
+        typer.echo()
+        output.show_rows([{title: printable(value)} | line for value, line in table.items()])
+
+
+def _single(measures: Callable[[Case], dict[str, Any]], case: Case, rows: np.ndarray) -> dict[str, Any]:
+    """The measures of some rows that are single numbers; none where these rows allow none, such as of one class."""
+    try:
+        found = measures(case.part(rows))
+    except SoftmarginError:
+        return {}
+    return {name: value for name, value in found.items() if not isinstance(value, Mapping)}
 
 
 def _tell_strangers(y: np.ndarray, classes: np.ndarray, data: Path) -> None:
