@@ -25,6 +25,7 @@ ALLOWED = {
     "metrics": {"core", "linalg"},
     "prediction": {"core", "io", "kernels.by_name", "kernels.functions", "linalg.thresholds", "tasks"},
     "estimators": {"core", "data", "kernels", "linalg", "problems", "solvers", "io", "metrics", "prediction", "tasks"},
+    "export": {"core", "estimators.stored.parts", "io", "kernels.functions", "prediction", "tasks"},
     "report": {"core", "metrics"},
     "cli": {"core", "estimators", "io", "prediction", "report", "tasks"},
 }
@@ -35,6 +36,8 @@ HOME_OF = {
     "dask": {"data"},
     "distributed": {"data"},
     "matplotlib": {"report"},
+    "onnx": {"export"},
+    "skl2onnx": {"export"},
 }
 
 

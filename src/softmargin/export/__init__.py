@@ -1,0 +1,1 @@
+"""Models as programs for other places: ONNX graphs."""
