@@ -20,7 +20,7 @@ app = typer.Typer(
     "DATA is svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), .npz, .npy, .csv, .parquet, or a store that convert "
     "wrote; - is the standard input or output. "
     "Exit codes: 0 done, 1 error, 2 wrong usage, 3 stopped before the tolerance was reached.",
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -55,6 +55,14 @@ class Scaling(StrEnum):
 class Method(StrEnum):
     sigmoid = "sigmoid"
     isotonic = "isotonic"
+
+
+class ExportFormat(StrEnum):
+    onnx = "onnx"
+    liblinear = "liblinear"
+    libsvm = "libsvm"
+    csv = "csv"
+    json = "json"
 
 
 Weight = Annotated[
@@ -315,14 +323,44 @@ def predict(
 
 @app.command(no_args_is_help=True)
 @reporting_errors
-def info(model: Model, json: Json = False) -> None:
+def info(
+    model: Model,
+    weights: Annotated[
+        int | None,
+        typer.Option(
+            "--weights", min=1, metavar="N", help="Of linear models: the N largest weights.", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Show what is in a model file.
 
     Parameters, classes, certificate, solver, size, versions.
     """
     from softmargin.cli import using
 
-    using.info(model, as_json=json)
+    using.info(model, n_weights=weights, as_json=json)
+
+
+@app.command(no_args_is_help=True)
+@reporting_errors
+def export(
+    model: Model,
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="[OUT]", help="File to write; without it, the standard output.", show_default=False),
+    ] = Path("-"),
+    format: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = ExportFormat.json,
+    force: Force = False,
+) -> None:
+    """Write a model for other programs.
+
+    onnx for ONNX Runtime, liblinear and libsvm for these programs, csv for the weights by feature, json for all that
+    predicts.
+    """
+    from softmargin.cli import exporting
+
+    exporting.export(model, out, format.value, force=force)
 
 
 @app.command(no_args_is_help=True)

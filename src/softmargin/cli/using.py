@@ -16,6 +16,7 @@ import typer
 
 from softmargin.cli import files, output
 from softmargin.cli.data import DataOptions, Trained, naming, read, read_labelled
+from softmargin.cli.exporting import weight_table
 from softmargin.cli.options import goes_by_kkt
 from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
 from softmargin.core.text import printable
@@ -138,11 +139,31 @@ def _score_lines(scores: np.ndarray) -> str:
     return "".join(" ".join(map(repr, row)) + "\n" for row in rows.tolist())
 
 
-def info(model: Path, *, as_json: bool) -> None:
+def info(model: Path, *, n_weights: int | None, as_json: bool) -> None:
     with files.readable(model, is_model=True) as file:
         record = read_model(file)
         n_bytes = file.stat().st_size
-    output.show(_described(record, n_bytes, as_json), as_json)
+    found = _described(record, n_bytes, as_json)
+    if n_weights is None:
+        output.show(found, as_json)
+        return
+    lines = _largest_weights(record, n_weights)
+    if as_json:
+        output.show(found | {"weights": lines}, as_json)
+    else:
+        output.show_rows(lines)
+
+
+def _largest_weights(record: ModelRecord, n_weights: int) -> list[dict[str, Any]]:
+    """The features with the largest weights in size, in any of the scores."""
+    features, titles, weights = weight_table(record)
+    if record.transform:
+        output.note("the weights are those of scaled features.")
+    order = np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:n_weights]
+    return [
+        {"feature": printable(features[k]), **dict(zip(titles, weights[k].tolist(), strict=True))}
+        for k in order.tolist()
+    ]
 
 
 def _described(record: ModelRecord, n_bytes: int, as_json: bool) -> dict[str, Any]:
