@@ -275,12 +275,12 @@ def check_header(name: str, separator: str = ",") -> None:
             f"the first line, which should name the columns, has more than {_LONGEST_HEADER >> 20} MiB.", file=name
         )
     own = separator.encode()
-    for other, what in ((b";", "semicolons"), (b"\t", "tabs, as in .tsv files"), (b",", "commas, as in .csv files")):
+    for other, what in ((b";", "semicolons"), (b"\t", "tabs"), (b",", "commas")):
         if other != own and header.count(other) > header.count(own):
             wanted = "tabs" if own == b"\t" else "commas"
             raise DataFormatError(
                 f"the columns seem to be separated by {what}: write the file with {wanted}, and numbers with decimal "
-                "points.",
+                "points. Tabs are for .tsv, commas for .csv.",
                 file=name,
             )
     try:
