@@ -26,7 +26,8 @@ COLUMN_FILES = (".parquet", ".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 _ROW = re.compile(rb"^[ \t]*[^\s#].*", re.MULTILINE)
 _QUERY = re.compile(rb"^[ \t]*[^\s#]+[ \t]+qid:", re.MULTILINE)
 _PIECE_BYTES = 2**22
-# How the error of the estimators begins when a label is no class. Here it is told in other words, with --task.
+# How the error of the estimators begins when a label is no class. Here it is told in other words, with --task; and so
+# are errors that begin with "Input", about values that are not finite.
 _NO_CLASS = "Unknown label type: continuous. Row"
 
 
@@ -216,7 +217,7 @@ def naming(path: Path, rows: Labelled) -> Iterator[None]:
         yield
     except ValueError as error:
         message = str(error).splitlines()[0]
-        if isinstance(error, SoftmarginError) and not message.startswith(_NO_CLASS):
+        if isinstance(error, SoftmarginError) and not message.startswith((_NO_CLASS, "Input ")):
             raise
         if message.startswith("Input X contains"):
             message = f"row {_first_bad_row(rows.X) + 1} has values that are not finite (nan or inf)."

@@ -20,8 +20,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
 from softmargin.core.stopping import is_at_bound
 from softmargin.core.threads import StopHandler
-from softmargin.estimators.persistence import load
-from softmargin.estimators.warnings import ConvergenceWarning
+from softmargin.estimators.persistence import load_machine
 from softmargin.io.tables import QUERY_NAME
 from softmargin.tasks.records import TASK_NAMED, Task
 
@@ -48,7 +47,7 @@ def train(
         what = "--resume goes on with the model in a file" if resume else "--json describes the model in a file"
         raise typer.BadParameter(f"{what}: give MODEL a name.")
     files.check_output(model, {"DATA": data}, force=force or resume, is_model=True)
-    estimator = _resumed(model, given) if resume else train_options.task_meant(given).home.load()()
+    estimator = _resumed(model, given) if resume else train_options.task_meant(given).machine.load()()
     for name in ("task", "no_qid"):  # no parameters of the estimator
         given.pop(name, None)
     rows = _rows_for(estimator, data, options, resume=resume, is_told=not (quiet or as_json))
@@ -159,13 +158,12 @@ def _warnings_as_notes(as_json: bool) -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says the same
         warnings.showwarning = show  # type: ignore[assignment]
         yield
 
 
 def _resumed(model: Path, given: dict[str, Any]) -> Any:
-    estimator = load(model)
+    estimator = load_machine(model)
     task = _task(estimator)
     if given.get("task", task.word) != task.word:
         raise SoftmarginError(f"--resume goes on with the model's own task, {task.word}: leave the other out.")

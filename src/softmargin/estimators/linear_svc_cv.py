@@ -14,9 +14,9 @@ from softmargin.core.threads import Cancel, Workers, limit_blas_of_this_thread
 from softmargin.data.columns import Columns, Occupied
 from softmargin.data.convert import as_products
 from softmargin.data.rows import Products
-from softmargin.estimators.base import fitting, progress_lines
 from softmargin.estimators.linear_svc import LinearSVC
 from softmargin.estimators.linear_work import aimed
+from softmargin.estimators.machines.base import fitting, progress_lines
 from softmargin.estimators.search import Cell, Cells, SearchCV, Task
 from softmargin.solvers.base import run
 from softmargin.solvers.cutting_plane.state import CuttingPlaneSolver

@@ -7,13 +7,13 @@ its file may hold (`tasks/records.py`, `tasks/layouts.py`).
 
 import os
 import platform
+import sys
+from collections.abc import Callable
 from dataclasses import fields
 from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
-import sklearn
-from sklearn.utils.validation import check_is_fitted
 
 import softmargin
 from softmargin.core.errors import ModelFileError, SoftmarginError
@@ -21,12 +21,15 @@ from softmargin.estimators import validation
 from softmargin.estimators.stored.common import ORIGIN_PART, Arrays, Values
 from softmargin.io.model_file import read_model
 from softmargin.io.record import ModelRecord, Named
+from softmargin.tasks.lazy import Lazy
 from softmargin.tasks.records import TASK_NAMED, Task, task_of
 from softmargin.tasks.solvers import SOLVER_NAMED
 
 
 class SaveMixin:
-    """Adds `save` to an estimator that has a task."""
+    """Adds `save` to a machine that has a task, and so to its estimator."""
+
+    _check_fitted: Callable[[], None]
 
     def save(self, path: Any, *, include_training_state: bool = False, format: str = "softmargin") -> None:
         """Write the fitted model to one file, as a whole or not at all; `softmargin.load` reads it.
@@ -45,7 +48,7 @@ class SaveMixin:
             "libsvm" (for `SVC`, `SVR` and `OneClassSVM`) are the model texts of these programs: what prediction needs,
             with integer labels.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         task = task_of(self)
         if task is None:
             raise SoftmarginError(
@@ -78,9 +81,18 @@ def load(path: Any) -> Any:
     ModelFileError
         The file is damaged, of another format, or from a newer version. Loading never runs code from the file.
     """
+    return _loaded(path, lambda task: task.home)
+
+
+def load_machine(path: Any) -> Any:
+    """The same without scikit-learn: the machine of the model, which can go on learning and be saved."""
+    return _loaded(path, lambda task: task.machine)
+
+
+def _loaded(path: Any, kind: Callable[[Task], Lazy]) -> Any:
     record = read_model(path)
     try:
-        return _estimator_of(record)
+        return _estimator_of(record, kind)
     except SoftmarginError as error:
         raise ModelFileError(f"{os.fsdecode(path)}: {str(error).removesuffix('.')}.") from None
 
@@ -97,14 +109,15 @@ def _record_of(estimator: Any, task: Task, include_training_state: bool) -> Mode
         "softmargin": softmargin.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
     }
+    if "sklearn" in sys.modules:  # machines do without it
+        versions["scikit-learn"] = sys.modules["sklearn"].__version__
     return ModelRecord(task.name, params, values, arrays, versions)
 
 
-def _estimator_of(record: ModelRecord) -> Any:
+def _estimator_of(record: ModelRecord, kind: Callable[[Task], Lazy]) -> Any:
     task = TASK_NAMED[record.kind]
-    cls = task.home.load()
+    cls = kind(task).load()
     if unknown := sorted(record.params.keys() - cls().get_params(deep=False).keys()):
         raise ModelFileError(f"the parameter {shown(unknown[0])} is unknown for {record.kind}")
     estimator = cls(**{name: _param_from_data(value) for name, value in record.params.items()})

@@ -13,10 +13,10 @@ from softmargin.core.result import Result
 from softmargin.core.threads import Cancel, Workers
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Rows
-from softmargin.estimators.base import fitting, progress_lines
 from softmargin.estimators.kernel_scoring import kernel_scores, one_against_one
 from softmargin.estimators.kernel_targets import Pair, pairs_of
 from softmargin.estimators.kernel_work import KernelWork, Stores
+from softmargin.estimators.machines.base import fitting, progress_lines
 from softmargin.estimators.search import Cell, Cells, SearchCV, Task, checked_grid
 from softmargin.estimators.svc import SVC
 from softmargin.kernels.cached import RowStore

@@ -24,6 +24,7 @@ import numpy as np
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.io.atomic import replacing
 from softmargin.io.record import ModelRecord, integer_labels
+from softmargin.io.surroundings import refuse_surroundings
 
 SIGNATURE = b"solver_type"
 EXPORTED_AS = {
@@ -74,6 +75,7 @@ def write_liblinear(path: Any, record: ModelRecord) -> None:
 
     One-class models have rho in the place of an intercept.
     """
+    refuse_surroundings(record, "LIBLINEAR")
     coef, intercept = np.atleast_2d(record.arrays["coef_"]), record.arrays["intercept_"]
     loss = record.params.get("loss")
     header = {"solver_type": EXPORTED_AS[loss if loss in EXPORTED_AS else record.kind], "nr_class": 2}

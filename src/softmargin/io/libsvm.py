@@ -31,6 +31,7 @@ import numpy as np
 from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
 from softmargin.io.atomic import replacing
 from softmargin.io.record import ModelRecord, integer_labels, matrix_from_arrays, matrix_to_arrays
+from softmargin.io.surroundings import refuse_surroundings
 
 SIGNATURE = b"svm_type"
 EXPORTED_AS = {"SVC": "c_svc", "SVR": "epsilon_svr", "OneClassSVM": "one_class"}
@@ -61,6 +62,7 @@ def write_libsvm(path: Any, record: ModelRecord) -> None:
     """Write a kernel classifier, regression or one-class model as a LIBSVM model."""
     import scipy.sparse as sp
 
+    refuse_surroundings(record, "LIBSVM")
     kernel = _exported_kernel(record)
     of_classes: dict[str, str] = {}
     coef, rho = record.arrays["dual_coef_"], -record.arrays["intercept_"]

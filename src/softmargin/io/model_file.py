@@ -21,9 +21,28 @@ import numpy as np
 from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.io import liblinear, libsvm
 from softmargin.io.atomic import replacing
-from softmargin.io.record import CODES, DTYPES, ModelRecord, Named, check_layout, check_numbers, check_values
+from softmargin.io.record import (
+    CODES,
+    DTYPES,
+    Described,
+    ModelRecord,
+    Named,
+    check_kind,
+    check_layout,
+    check_numbers,
+    check_values,
+)
+from softmargin.io.surroundings import (
+    check_calibration,
+    check_surroundings,
+    check_transform,
+    pack_surroundings,
+    surrounding_arrays,
+    unpack_surroundings,
+)
 
 FORMAT = "softmargin"
+SURROUNDINGS = {"transform": check_transform, "calibration": check_calibration}  # values of every kind of model
 FORMAT_VERSION = 1
 MAX_HEADER_BYTES = 1 << 23
 MAX_DEPTH = 32
@@ -58,17 +77,19 @@ def read_model(path: Any) -> ModelRecord:
 
 def write_model(path: Any, record: ModelRecord) -> None:
     """Write a softmargin file; the same record gives the same bytes."""
+    values, arrays = pack_surroundings(record)
     tensors, text = {}, {}
-    for name, array in record.arrays.items():
+    for name, array in arrays.items():
         tensors[name] = _as_tensor(name, array)
         if array.dtype.kind in "UO":
             text[name] = "object" if array.dtype.kind == "O" else "str"
-    check_layout(record.kind, {name: _as_described(name, CODES[t.dtype], t.shape, text) for name, t in tensors.items()})
+    _check(record.kind, values, {n: _as_described(n, CODES[t.dtype], t.shape, text) for n, t in tensors.items()})
     check_numbers(record.arrays)
+    check_surroundings(record.transform, record.calibration)
     model = {
         "estimator": record.kind,
         "params": {name: to_json(value, name) for name, value in record.params.items()},
-        "values": {name: to_json(value, name) for name, value in record.values.items()},
+        "values": {name: to_json(value, name) for name, value in values.items()},
         "text": text,
         "versions": record.versions,
     }
@@ -228,10 +249,11 @@ def _read(file: BinaryIO, size: int) -> ModelRecord:
     model, checksum = _checked_metadata(header.pop("__metadata__", None))
     tensors = _checked_tensors(header, size - 8 - length)
     kind, text = model["estimator"], model["text"]
-    check_layout(kind, {t.name: _as_described(t.name, t.code, t.shape, text) for t in tensors})
+    values = model["values"]
+    _check(kind, values, {t.name: _as_described(t.name, t.code, t.shape, text) for t in tensors})
     if not text.keys() <= header.keys() or not set(text.values()) <= {"str", "object"}:
         raise ModelFileError("the list of text arrays is wrong")
-    check_values(kind, model["values"])
+    check_values(kind, {name: value for name, value in values.items() if name not in SURROUNDINGS})
     arrays = {}
     for tensor in tensors:
         array = np.empty(tensor.shape, dtype=DTYPES[tensor.code])
@@ -242,10 +264,21 @@ def _read(file: BinaryIO, size: int) -> ModelRecord:
         arrays[tensor.name] = array
     if _checksum(model["json"], arrays) != checksum:
         raise ModelFileError("the content does not match its checksum: the file is damaged")
+    transform, calibration = unpack_surroundings(values, arrays)
     check_numbers(arrays)
+    check_surroundings(transform, calibration)
     for name, form in text.items():
         arrays[name] = _as_text(name, arrays[name], form)
-    return ModelRecord(kind, model["params"], model["values"], arrays, model["versions"])
+    return ModelRecord(kind, model["params"], values, arrays, model["versions"], transform, calibration)
+
+
+def _check(kind: str, values: Mapping[str, Any], arrays: Described) -> None:
+    """Whether a model of this kind, with what these values say stands around it, stores such arrays."""
+    check_kind(kind)
+    for name, check in SURROUNDINGS.items():
+        if name in values:
+            check(values[name], name)
+    check_layout(kind, arrays, *surrounding_arrays(kind, values, arrays))
 
 
 def _parse(raw: bytes, what: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What a model file holds before it is a model: plain values and arrays, compared with what its task says it stores."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from reprlib import repr as shown
 from typing import Any
@@ -11,6 +11,7 @@ from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.core.result import Certificate
 from softmargin.tasks.layouts import ORIGIN
 from softmargin.tasks.records import TASK_NAMED
+from softmargin.tasks.transforms import SCALER_NAMED, Operation
 
 
 @dataclass(frozen=True)
@@ -22,14 +23,59 @@ class Named:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A transformation of X in front of the model: a scaler of scikit-learn as data (`tasks/transforms.py`).
+
+    `name` is its name in the pipeline, `kind` its class, `arrays` its fitted attributes with a value for each column.
+    """
+
+    name: str
+    kind: str
+    params: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    n_samples_seen: int | None = None
+
+    def operations(self) -> tuple[Operation, ...]:
+        """What it does to X."""
+        scaler = SCALER_NAMED[self.kind]
+        return scaler.operations(scaler.completed(self.params), self.arrays)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What makes probabilities of a classifier's scores, as scikit-learn's CalibratedClassifierCV(ensemble=False) does.
+
+    `method` is "sigmoid", with arrays `a` and `b` (the probability is 1 / (1 + exp(a score + b))), or "isotonic", with
+    `lengths`, `x` and `y` (points of curves, one behind the other, between which it is linear). There is one calibrator
+    for two classes, else one for each class, whose values are divided by their sum. `around` says what was calibrated:
+    the "model" behind the transformations, or the "pipeline" of both; `params` are those of CalibratedClassifierCV.
+    """
+
+    method: str
+    arrays: dict[str, np.ndarray]
+    around: str = "model"
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def curves(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(x, y) of each isotonic calibrator."""
+        ends = np.cumsum(self.arrays["lengths"])[:-1]
+        return zip(np.split(self.arrays["x"], ends), np.split(self.arrays["y"], ends), strict=True)
+
+
+@dataclass(frozen=True)
 class ModelRecord:
-    """A model as data. `params` and `values` hold None, bool, int, float, str, and lists, dicts or `Named` of these."""
+    """A model as data. `params` and `values` hold None, bool, int, float, str, and lists, dicts or `Named` of these.
+
+    `feature_names_in_` among the arrays are the names of the columns before all transformations.
+    """
 
     kind: str
     params: dict[str, Any]
     values: dict[str, Any]
     arrays: dict[str, np.ndarray]
     versions: dict[str, str] = field(default_factory=dict)
+    transform: tuple[Step, ...] = ()
+    calibration: Calibration | None = None
 
 
 # Arrays without NaN and infinity, if they are there.
@@ -64,18 +110,26 @@ TYPES_OF = {
 Described = Mapping[str, tuple[str, tuple[int, ...]]]  # of each array: its type and its shape
 
 
-def check_layout(kind: str, arrays: Described) -> None:
-    """Whether a model of this kind stores such arrays, and whether their lengths agree. States are not looked at."""
+def check_kind(kind: str) -> None:
     if kind not in TASK_NAMED:
         known = ", ".join(TASK_NAMED)
         raise ModelFileError(f"the estimator {shown(kind)} is unknown to this version: known are {known}")
+
+
+def check_layout(
+    kind: str, arrays: Described, surroundings: Mapping[str, str], known_lengths: Mapping[str, int]
+) -> None:
+    """Whether a model of this kind stores such arrays, and whether their lengths agree. States are not looked at.
+
+    `surroundings` are the arrays that stand around the model, and `known_lengths` their lengths that are known.
+    """
     layout = TASK_NAMED[kind].layout
     arrays = {name: described for name, described in arrays.items() if not name.startswith("state.")}
-    expected = dict(layout.arrays)
+    expected = {**layout.arrays, **surroundings}
     for group in layout.groups:
         if not arrays.keys().isdisjoint(group):
             expected |= group
-    lengths: dict[str, int] = {}
+    lengths = dict(known_lengths)
     check_axes(expected, arrays, lengths)
     if not layout.rule(lengths):
         found = ", ".join(f"{length} {axis}" for axis, length in lengths.items())
