@@ -28,6 +28,7 @@ from softmargin.prediction.calibration import probabilities
 from softmargin.tasks.records import TASK_NAMED, Task
 
 SHOWN_NAMES = 20  # of the features, to people
+SHOWN_CLASSES = 25  # in the table of confusions, to people
 
 
 def predict(
@@ -362,6 +363,9 @@ def evaluate(
         return
     tables = {name: found.pop(name) for name in ("per_class", "confusion", "per_query", "by") if name in found}
     output.show(found, as_json)
+    if len(tables.get("confusion", ())) > SHOWN_CLASSES:
+        del tables["confusion"]
+        output.note(f"who is taken for whom among more than {SHOWN_CLASSES} classes is shown with --json.")
     for name, table in tables.items():
         title = {"confusion": "true \\ predicted", "by": str(options.by)}.get(name, name.removeprefix("per_"))
         typer.echo()
