@@ -83,7 +83,7 @@ def train(
         estimator = train_options.task_meant(given).machine.load()()
     surroundings.check(_task(estimator))
     is_told = not (quiet or as_json)
-    rows = prepared(estimator, data, options, given, model if resume else None, is_told=is_told)
+    rows = prepared(estimator, data, options, given, resume=resume, is_told=is_told)
     rows = scaled_rows(rows, surroundings.scaling, data) if transform is None else with_steps(rows, transform)
     if resume:
         _check_same_data(estimator, rows, data, model, force=force)
@@ -110,19 +110,19 @@ def prepared(
     data: Path,
     options: DataOptions,
     given: dict[str, Any],
-    resumed: Path | None = None,
     *,
+    resume: bool = False,
     is_told: bool,
 ) -> Labelled:
     """What is learned from; the estimator gets the parameters that are given, some of which need the labels."""
     for name in ("task", "no_qid"):  # no parameters of the estimator
         given.pop(name, None)
-    rows = _rows_for(estimator, data, options, resume=resumed is not None, is_told=is_told)
+    rows = _rows_for(estimator, data, options, resume=resume, is_told=is_told)
     if "class_weight" in given:
         given["class_weight"] = class_weights(given["class_weight"], rows.y)
     if "classes" in given:
         given["classes"] = _ordered_labels(given["classes"], rows.y)
-    if resumed is not None:
+    if resume:
         _check_unchanged(estimator, given)
     estimator.set_params(**given)
     return rows
@@ -154,14 +154,16 @@ def fitted_and_saved(
     done = estimator.status_.reached_goal
     if not done:
         estimator.data_digest_ = rows.digest()
-    record = replace(record_of(estimator, not done and not surroundings.folds_scaling), calibration=calibration)
-    record = replace(record, transform=rows.transform)
+    record = record_of(estimator, not done and not surroundings.folds_scaling)
+    record = replace(record, transform=rows.transform, calibration=calibration)
     if surroundings.folds_scaling:
         from softmargin.estimators.machines.scaling import folded
 
         record = folded(record)
     files.save(model, lambda path: write_model(path, record))
-    return _summary(estimator, rows, model, seconds), "" if done else _stopped_early(estimator, model)
+    can_go_on = calibration is None and not surroundings.folds_scaling
+    shortfall = "" if done else _stopped_early(estimator, model, can_go_on=can_go_on)
+    return _summary(estimator, rows, model, seconds), shortfall
 
 
 def scaled_rows(rows: Labelled, scaling: str | None, data: Path) -> Labelled:
@@ -250,7 +252,7 @@ def _describe_origin(estimator: Any, rows: Labelled) -> None:
         estimator.index_base_ = rows.index_base
 
 
-def _stopped_early(estimator: Any, model: Path) -> str:
+def _stopped_early(estimator: Any, model: Path, *, can_go_on: bool) -> str:
     certificate = estimator.certificate_
     proven = f"with what is proven: a relative gap of {certificate.relative_gap:.2g}"
     if train_options.goes_by_kkt(estimator, certificate):
@@ -258,6 +260,8 @@ def _stopped_early(estimator: Any, model: Path) -> str:
     where = "was written" if files.is_output_stream(model) else f"was saved to {model}"
     spent = estimator.status_ is Status.BUDGET and not estimator.solver_.startswith("Coordinate")
     further = "--solver ocas gets to the optimum." if spent else "The same command with --resume goes on from there."
+    if not can_go_on and not spent:
+        further = "Train it anew with higher limits to get closer."
     return f"{estimator.status_} The model {where} {proven}. {further}"
 
 
