@@ -68,7 +68,8 @@ def class_measures(case: Case) -> dict[str, Any]:
         if weights[positive].any() and weights[~positive].any():
             areas.append(_areas(positive, column, case.weights))
     if len(areas) == len(classes) or (areas and columns.shape[1] == 1):
-        found |= {name: float(np.mean([area[name] for area in areas])) for name in areas[0]}
+        names = areas[0] if columns.shape[1] == 1 else ("roc_area", "pr_area")
+        found |= {name: float(np.mean([area[name] for area in areas])) for name in names}
     if case.predictor.calibration is not None:
         found["log_loss"] = _log_loss(case, classes, weights)
     labels = [*classes.tolist(), *np.setdiff1d(y, classes).tolist()]
