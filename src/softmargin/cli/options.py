@@ -148,7 +148,11 @@ KERNEL_OPTIONS = (
         metavar="BYTES",
         parser=n_bytes,
     ),
-    Option("stopping", ("gap", "kkt", "gain"), "kkt: --tol is LIBSVM's, on the KKT violation.  [default: gap]"),
+    Option(
+        "stopping",
+        ("gap", "kkt", "gain"),
+        "kkt: --tol is for LIBSVM's KKT violation; gain: the HMG paper's rule for pairs.  [default: gap]",
+    ),
 )
 SOLVER_OPTIONS = (
     Option(

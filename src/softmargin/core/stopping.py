@@ -25,9 +25,9 @@ class Measure:
     constraint exceeds the slack, as mean risk. `kkt` is LIBSVM's: by how much the dual candidate violates its
     optimality conditions. `spent` says that the solver's own budget ends here, whatever was reached (Pegasos, SGD, and
     coordinate descent that hardly gets on).
-    `step` is how long the step would be that a solver chose by its gain and did not make (HMG paper, Section 2.3);
-    infinite as long as it goes on, zero for solvers that choose otherwise. `is_short` says that it ends there, confirmed
-    or not.
+    `step` is how long the step would be that a solver chose by its gain and did not make (HMG paper, Section 2.3): it
+    is infinite as long as the solver goes on, and zero for solvers that choose otherwise. `is_short` says that the
+    solve ends there, confirmed or not.
     Unless it is `settled` the solver has not come to the point that it would answer for, and its figures are no claim
     (active set: the partition of the variables is not final).
     """

@@ -184,9 +184,9 @@ def pair_steps(steps, choice, slab, v, pair, recent, chosen, extremes):
     """Up to `steps` pair steps; changes the variables, `pair`, the last working set, and `recent`, the rows used last.
 
     `chosen` is a pair that was chosen but lacks rows (-1: not chosen yet), for the call after NEED_ROWS; where both are
-    -1 then, the rows of the last pair are missing. `extremes` keeps `top` and `witness` for that call: UNKNOWN and -1 at
-    first. Returns the code, the steps made, what they gained, and with ENDED
-    how long the step would have been that ended it: 0 if the KKT conditions alone did.
+    -1 then, the rows of the last pair are missing. `extremes` keeps `top` and `witness` for that call: at first they
+    are UNKNOWN and -1. Returns the code, the steps made, what they gained, and with ENDED how long the step would have
+    been that ended it: 0 if the KKT gap alone did.
 
     The KKT conditions are looked at before every step. It is enough to know one variable whose wish to fall is further
     below the highest wish to rise than `choice.goal`: as long as the last such `witness` is one, nothing is searched.

@@ -60,7 +60,7 @@ RULES = {
     "decomposition": 8,
     "gain_sets": 9,
 }
-BY_SETS = ("decomposition", "gain_sets")
+BY_SETS = {"decomposition": 10, "gain_sets": 3}  # how large the sets are unless `block` says otherwise
 # The largest problem whose pairs are all looked at in each step: they are two million then.
 GREEDY_ROWS = 2000
 # A slice has _FIRST_STEPS steps at first, and later at most _SHARE of all steps so far: so the solve runs on for little
@@ -122,9 +122,9 @@ class SMO:
         How the pair is chosen.
     shrinking : bool
         Whether variables that seem to stay at their bounds are set aside.
-    block : int
-        Variables of a working set of `decomposition`, and at most of `gain_sets`, where a step costs `block` times the
-        number of violating variables: 3 to 5 are enough there.
+    block : int or None
+        Variables of a working set of `decomposition` (None: 10), and at most of `gain_sets` (None: 3), where choosing
+        one means to solve `block` small problems for each variable that violates.
     recent : int
         Rows whose gains `gain_recent_rows` compares.
     eta : float
@@ -145,7 +145,7 @@ class SMO:
 
     rule: str = "second_order"
     shrinking: bool = True
-    block: int = 10
+    block: int | None = None
     eta: float = 1e-8
     slice_steps: int = 4096
     tol: float = 0.0
@@ -158,7 +158,7 @@ class SMO:
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise SoftmarginError(f"unknown working-set rule {self.rule!r}: choose one of {sorted(RULES)}.")
-        if self.block < 2:
+        if self.block is not None and self.block < 2:
             raise SoftmarginError(f"block={self.block!r} must be at least 2: one variable alone cannot move.")
         if self.recent < 1:
             raise SoftmarginError(f"recent={self.recent!r} must be at least 1: gains are those of rows of the matrix.")
@@ -328,7 +328,7 @@ class SMO:
         return _Done(made, pair_steps, gain, length, code == _loop.STUCK, has_ended)
 
     def _set_size(self, K: Any) -> int:
-        return min(self.block, K.capacity) if self.rule in BY_SETS else 2
+        return min(self.block or BY_SETS[self.rule], K.capacity) if self.rule in BY_SETS else 2
 
     def _steps(self, state: DualState, K: Any) -> int:
         """How many steps to make before the loop looks again."""
