@@ -244,7 +244,7 @@ class RowStore:
         return part
 
     def widened(
-        self, part: "RowStore", active: np.ndarray, rows: np.ndarray, columns: np.ndarray
+        self, part: "RowStore | None", active: np.ndarray, rows: np.ndarray, columns: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Some of `rows` at a time, and K[rows, columns]: the columns that the part K[active, active] lacks."""
         step = max(1, _SCRATCH_BYTES // (8 * max(1, self.n)))
@@ -329,9 +329,9 @@ class CachedRows(RowStore):
         return part
 
     def widened(
-        self, part: RowStore, active: np.ndarray, rows: np.ndarray, columns: np.ndarray
+        self, part: RowStore | None, active: np.ndarray, rows: np.ndarray, columns: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """As in general; memory that was given away comes back, with those of `rows` that the part holds, complete.
+        """As in general; the memory that a part took comes back, with those of `rows` that the part holds, complete.
 
         Rows that lie one behind the other are moved apart from the last to the first, so that none is overwritten.
         """

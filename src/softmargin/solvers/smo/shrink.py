@@ -120,8 +120,11 @@ def _pays(problem: BoxQP, state: DualState, K: Any, n_active: int, n_stay: int) 
     return bool(costs < state.iterations * (n_active - n_stay) * (1.0 + _ROW_COST * rows_per_step))
 
 
-def unshrunk(problem: BoxQP, state: DualState) -> DualState:
-    """The state with all variables active again, and f complete."""
+def unshrunk(problem: BoxQP, state: DualState, *, goes_on: bool = True) -> DualState:
+    """The state with all variables active again, and f complete.
+
+    If the solve `goes_on` from there, the cache of the shrunk problem is given up for that of the whole one.
+    """
     part = part_of(state)
     if part is None:
         return state
@@ -133,7 +136,8 @@ def unshrunk(problem: BoxQP, state: DualState) -> DualState:
     if np.count_nonzero(beta) < np.count_nonzero(change):  # summing anew is less work
         change = beta
         f[columns] = 0.0
-    for rows, values in problem.K.widened(part.K, part.active, np.flatnonzero(change), columns):
+    K = part.K if goes_on else None
+    for rows, values in problem.K.widened(K, part.active, np.flatnonzero(change), columns):
         f[columns] += change[rows] @ values
     scratch = replace(state.scratch, part=None)
     return replace(state, beta=beta, f=f, scratch=scratch, unshrinkings=state.unshrinkings + 1)

@@ -204,7 +204,7 @@ class SMO:
         return state.counts()
 
     def solution(self, problem: BoxQP, state: DualState) -> Solution:
-        whole = unshrunk(problem, state)
+        whole = unshrunk(problem, state, goes_on=False)
         return problem.solution(whole.beta, whole.f)
 
     def is_stalled(self, state: DualState) -> bool:
