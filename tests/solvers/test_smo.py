@@ -422,6 +422,7 @@ def test_a_solve_ends_at_the_step_that_reaches_the_kkt_gap(rule):
     while by_hand.measure(problem, state).kkt > 1e-2:
         state = by_hand.step(problem, state)
     solver = SMO(rule=rule, stopping="kkt", shrinking=False, tol=1e-2)
+    problem = problem_of(X, y, RBF(0.5), 10.0)  # nothing is in its cache yet
     result = solved(problem, solver, tol=1e-2)
     assert result.status is Status.OPTIMAL
     assert result.counts["iterations"] == state.iterations

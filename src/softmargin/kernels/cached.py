@@ -279,6 +279,7 @@ class CachedRows(RowStore):
                 f"a cache of {max_bytes:,.0f} bytes cannot hold two rows of the kernel matrix, which take "
                 f"{row_bytes:,} each: set cache_bytes to at least {2 * row_bytes:,}, or leave it None."
             )
+        self._is_written = memory is not None  # all of the memory may be taken already
         if memory is None:
             capacity = int(min(source.n, max_bytes // row_bytes))
             memory = np.empty(capacity * source.n, source.dtype)
@@ -294,7 +295,7 @@ class CachedRows(RowStore):
     def _given(self) -> tuple[np.ndarray, np.ndarray, LRU]:
         """The memory, the rows in it and where they are; the store itself goes on empty, in memory not yet written."""
         memory, slab, lru = self._memory, self.slab, self.lru
-        self._memory = np.empty_like(memory)
+        self._memory, self._is_written = np.empty_like(memory), False
         self.slab, self.lru = self._shaped(self._memory, self.n), LRU(self.n, lru.capacity)
         self.lru.clock[0] = lru.clock[0]
         return memory, slab, lru
@@ -319,7 +320,7 @@ class CachedRows(RowStore):
     def narrow(self, index: np.ndarray) -> "CachedRows":
         """The part K[index, index], which begins with the rows that are known, cut."""
         spare = self.max_bytes - self.n_cached * self.n * self.dtype.itemsize
-        if index.size**2 * self.dtype.itemsize <= spare:
+        if not self._is_written and index.size**2 * self.dtype.itemsize <= spare:
             part = CachedRows(self.source.narrow(index), spare, self.workers)
             part.take_over(self.slab, self.lru, index)
             return part
@@ -358,7 +359,8 @@ class CachedRows(RowStore):
             yield kept[begin:end], values
         yield from super().widened(part, active, rows[~np.isin(rows, kept)], columns)
         stamps = lru.stamp[where[kept]]
-        self._memory, self.slab, self.lru = memory, slab, LRU(self.n, len(slab))
+        self._memory, self._is_written = memory, True
+        self.slab, self.lru = slab, LRU(self.n, len(slab))
         self.lru.place(kept)
         self.lru.stamp[: kept.size] = stamps
         self.lru.clock[0] = lru.clock[0]

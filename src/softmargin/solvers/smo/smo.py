@@ -182,7 +182,7 @@ class SMO:
     def step(self, problem: BoxQP, state: DualState) -> DualState:
         after, is_stuck = self._slice(problem, state)
         if part_of(after) is not None:
-            if is_stuck or self._looks_done(problem, after):
+            if is_stuck or self._gap_looks_closed(problem, after):
                 after = unshrunk(problem, after)
         elif is_stuck:
             after = _settled(problem, after)
@@ -343,20 +343,15 @@ class SMO:
         enough = max(1, 2 * _SLICE_WORK // (2 + passes) // max(1, K.n))
         return min(self.slice_steps, max(_FIRST_STEPS, int(_SHARE * state.iterations)), enough)
 
-    def _looks_done(self, problem: BoxQP, state: DualState) -> bool:
-        """Whether a shrunk problem is solved well enough for the whole one to be looked at."""
-        part = part_of(state)
-        assert part is not None
-        beta, f = latest(state)
-        rise, fall = (wish[part.active] for wish in problem.wishes(beta, f))
-        highest = np.max(rise, where=(beta < problem.hi)[part.active], initial=-np.inf)
-        lowest = np.min(fall, where=(beta > problem.lo)[part.active], initial=np.inf)
-        if highest - lowest <= part.goal:
-            return True
-        if self.tol <= 0.0:
+    def _gap_looks_closed(self, problem: BoxQP, state: DualState) -> bool:
+        """Whether a shrunk problem has reached `tol` where that is for the duality gap, so that it is to be completed.
+
+        Its KKT gap has been looked at in every step.
+        """
+        if self._wants_kkt or self.tol <= 0.0:
             return False
         value = STOP_RULES[self.stopping]
-        return value(problem.measure(beta, f)) <= self.tol < value(self.measure(problem, state))
+        return value(problem.measure(*latest(state))) <= self.tol < value(self.measure(problem, state))
 
 
 @dataclass(frozen=True)
