@@ -104,6 +104,7 @@ def options(
     *,
     repeats: int = REPEATS,
     full: bool = False,
+    adds: bool = True,
     rows: int | None = None,
 ) -> argparse.Namespace:
     """The command line; a smoke test makes each fit once, and shortens it."""
@@ -111,9 +112,11 @@ def options(
     parser.set_defaults(only=None, add=False, full=False, rules=None)
     if len(sets) > 1:
         chosen = [*sets, *(FULL[name] for name in sets if full and name in FULL and FULL[name] not in sets)]
-        text = f"one data set ({', '.join(chosen)}); not written without --out or --add"
+        text = f"one data set ({', '.join(chosen)}); not written without --out{' or --add' if adds else ''}"
         parser.add_argument("--only", metavar="NAME", choices=chosen, help=text)
-        parser.add_argument("--add", action="store_true", help="put the rows of --only in the place of the last ones")
+        if adds:
+            text = "write: rows that are measured take the place of the last ones, which stay otherwise"
+            parser.add_argument("--add", action="store_true", help=text)
     if len(rules) > 1:
         text = f"only these rules, separated by semicolons ({'; '.join(rules)})"
         parser.add_argument("--rules", metavar="NAMES", type=lambda names: _chosen(names, rules), help=text)

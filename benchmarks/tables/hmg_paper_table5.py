@@ -38,7 +38,7 @@ REMARKS: tuple[str, ...] = ()
 
 
 def main() -> None:
-    args = _hmg.options(__doc__, 1800.0, SETS, RULES)
+    args = _hmg.options(__doc__, 1800.0, SETS, RULES, adds=False)
     title = "HMG paper, Table 5: connect-4 with caches of 20 to 200 MB"
     _paper.produce(record.Table("hmg_paper_table5", title, COLUMNS, "1", args), _measure, _notes, REMARKS)
 
@@ -63,7 +63,6 @@ def _measure(table: record.Table) -> None:
                 paper_seconds=printed,
                 paper_times_hmg=None if printed is None else printed / PAPER[cache_mb][HMG],
             )
-    _hmg.measured_also(table)
 
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
