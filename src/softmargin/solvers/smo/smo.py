@@ -177,7 +177,9 @@ class SMO:
             if np.array_equal(repaired(beta, problem), beta):
                 return replace(start, scratch=Shrinking(diag, part.of(problem)), is_stalled=False)
             start = replace(start, beta=beta, scratch=None)
-        return replace(first_state(problem, start), scratch=Shrinking(diag))
+        known = getattr(start, "scratch", None)
+        members = known.members if isinstance(known, Shrinking) else ()
+        return replace(first_state(problem, start), scratch=Shrinking(diag, members=members))
 
     def step(self, problem: BoxQP, state: DualState) -> DualState:
         after, is_stuck = self._slice(problem, state)
