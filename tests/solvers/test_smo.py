@@ -363,8 +363,11 @@ def test_variables_set_aside_wrongly_come_back():
 # The stop rules.
 
 
-def literal_steps(matrix, y, C, tol, *, by_gain):
-    """The HMG paper's algorithm, word for word: its steps until its own stop, or until the KKT gap is at most tol."""
+def literal_steps(matrix, y, C, tol, *, by_gain, clipped=True):
+    """The HMG paper's algorithm, word for word: its steps until its own stop, or until the KKT gap is at most tol.
+
+    If it is not `clipped`, the step of its stop is the one without the box.
+    """
     n, eta = len(y), 1e-8
     beta, wish = np.zeros(n), y.copy()
     lo, hi = np.minimum(0, C * y), np.maximum(0, C * y)
@@ -386,7 +389,8 @@ def literal_steps(matrix, y, C, tol, *, by_gain):
         if chosen:
             found = [(*step_of(b, k), b, k) for b in pair for k in range(n) if k != b]
             _, mu, i, j = max(found, key=lambda one: one[0])
-            if by_gain and abs(mu) < tol:
+            free = abs(wish[i] - wish[j]) / (matrix[i, i] + matrix[j, j] - 2 * matrix[i, j])
+            if by_gain and (abs(mu) if clipped else free) < tol:
                 return steps
         elif by_gain and wish[i] - wish[j] <= tol:
             return steps
@@ -409,6 +413,9 @@ def test_hybrid_maximum_gain_makes_the_steps_of_the_paper():
     assert by_gain.status is Status.SMALL_STEP
     assert by_gain.counts["iterations"] == literal_steps(matrix, y, 10.0, 1e-3, by_gain=True)
     assert by_gain.certificate.kkt_violation > 1e-3
+    without_box = solved(problem, replace(solver, stopping="gain", strict=False, clipped=False))
+    assert without_box.counts["iterations"] == literal_steps(matrix, y, 10.0, 1e-3, by_gain=True, clipped=False)
+    assert without_box.counts["iterations"] >= by_gain.counts["iterations"]
     confirmed = solved(problem, replace(solver, stopping="gain"))
     assert confirmed.status is Status.OPTIMAL
     assert confirmed.certificate.kkt_violation <= 1e-3

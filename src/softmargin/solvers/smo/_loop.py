@@ -124,13 +124,18 @@ def twice_gain(d, a, room):
 
 
 @compiled
-def step_length(v, row, b, partner):
-    """How far the pair of b and its partner would move, mu*: `row` is that of b."""
+def step_length(v, row, b, partner, is_clipped):
+    """How far the pair of b and its partner would move: mu* if it is clipped to the box, else mu_max.
+
+    `row` is that of b.
+    """
     e = v.rise[b] - v.fall[partner]
     room = min(v.up[b], v.down[partner]) if e > 0.0 else min(v.down[b], v.up[partner])
     d = e if e > 0.0 else v.rise[partner] - v.fall[b]
     a = v.diag[b] + v.diag[partner] - 2.0 * np.float64(row[partner])
-    return room if d >= a * room else d / a
+    if is_clipped:
+        return room if d >= a * room else d / a
+    return d / a if a > 0.0 else np.inf
 
 
 @compiled
@@ -247,7 +252,7 @@ def pair_steps(steps, choice, slab, v, pair, recent, chosen, extremes):
                 if first < 0 and rule == MAXIMUM_GAIN:
                     return STUCK, made, gain, 0.0
                 if first >= 0 and choice.step_goal > 0.0 and (is_closed or not choice.is_strict):
-                    length = step_length(v, values[slot_of[first]], first, second)
+                    length = step_length(v, values[slot_of[first]], first, second, choice.is_clipped)
                     if length < choice.step_goal:
                         return ENDED, made, gain, length
             if first < 0:

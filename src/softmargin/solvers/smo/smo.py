@@ -80,7 +80,8 @@ class Choice(NamedTuple):
 
     `eta` says what is near a bound, `least` is the least curvature, `epsilon` that of the problem. A loop ends where
     the KKT gap is at most `goal` (-1: never); where it `waits`, not before a step that is chosen by its gain is shorter
-    than `step_goal` (0: never), or one that is not would follow. Unless `is_strict` the short step is enough.
+    than `step_goal` (0: never), or one that is not would follow. Unless `is_strict` the short step is enough. If
+    `is_clipped` the length is what the box leaves of the step.
     """
 
     rule: int
@@ -91,6 +92,7 @@ class Choice(NamedTuple):
     step_goal: float
     waits: bool
     is_strict: bool
+    is_clipped: bool
 
 
 class Variables(NamedTuple):
@@ -141,6 +143,9 @@ class SMO:
     strict : bool
         Whether "gain" also asks for a KKT gap of at most `tol` where the step is short. If not, the solve ends as the
         paper's does, with the status SMALL_STEP, and its certificate says what was reached.
+    clipped : bool
+        Whether the length of the step is that which the box allows, as the paper says (mu*), or that which the step
+        would have without the box (mu_max). The box cuts steps short by chance, also far from the optimum.
     """
 
     rule: str = "second_order"
@@ -151,6 +156,7 @@ class SMO:
     tol: float = 0.0
     stopping: str = "relative_gap"
     strict: bool = True
+    clipped: bool = True
     recent: int = 10
     needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
@@ -294,7 +300,7 @@ class SMO:
         slab = K.opened()
         chosen = np.full(self._set_size(K), -1, dtype=np.int64)
         least = _LEAST_CURVATURE * float(variables.diag.max(initial=0.0)) or 1.0
-        choice = Choice(RULES[self.rule], self.eta, least, problem.epsilon, *goals, self.strict)
+        choice = Choice(RULES[self.rule], self.eta, least, problem.epsilon, *goals, self.strict, self.clipped)
         recent = _recent(slab, self.recent if self.rule == "gain_recent_rows" else 1)
         extremes = np.array([_loop.UNKNOWN, -1])
         is_by_sets = self.rule in BY_SETS
