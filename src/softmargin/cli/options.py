@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from softmargin.cli.wording import option
+from softmargin.core.stopping import BY_KKT
 from softmargin.tasks.records import TASKS, WORDS, Task, task_for
 from softmargin.tasks.solvers import SOLVERS
 
@@ -31,7 +32,10 @@ WORKING_SETS = (
     "hybrid_maximum_gain",
     "gain_one_row",
     "gain_all_cached",
+    "gain_recent_rows",
+    "greedy",
     "decomposition",
+    "gain_sets",
 )
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -157,7 +161,11 @@ KERNEL_OPTIONS = (
         metavar="BYTES",
         parser=n_bytes,
     ),
-    Option("stopping", ("gap", "kkt"), "kkt: --tol is LIBSVM's, on the KKT violation.  [default: gap]"),
+    Option(
+        "stopping",
+        ("gap", "kkt", "gain"),
+        "kkt: --tol is for LIBSVM's KKT violation; gain: the HMG paper's rule for pairs.  [default: gap]",
+    ),
 )
 SOLVER_OPTIONS = (
     Option(
@@ -274,4 +282,4 @@ def _refuse(given: Mapping[str, Any], names: Iterable[str], reason: str) -> None
 def goes_by_kkt(estimator: Any, certificate: Any) -> bool:
     """Whether `tol` is for the KKT violation: as the estimator or its solver says, or because there is no bound."""
     rules = (getattr(each, "stopping", "gap") for each in (estimator, estimator.solver))
-    return "kkt" in rules or math.isnan(certificate.dual)
+    return any(rule in BY_KKT for rule in rules) or math.isnan(certificate.dual)
