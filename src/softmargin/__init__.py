@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.solvers.active_set.active_set import ActiveSet as ActiveSet
     from softmargin.solvers.coordinate.coordinate import CoordinateDescent as CoordinateDescent
     from softmargin.solvers.cutting_plane.cpa import CPA as CPA
+    from softmargin.solvers.cutting_plane.kernel_ocas import KernelOCAS as KernelOCAS
     from softmargin.solvers.cutting_plane.ocas import OCAS as OCAS
     from softmargin.solvers.interior.ipm import IPM as IPM
     from softmargin.solvers.newton.newton import Newton as Newton

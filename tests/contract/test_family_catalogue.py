@@ -18,8 +18,8 @@ KERNEL_CASES = [case for case in CASES if case.name != "n >> d"]
 # Where features differ in scale by orders of magnitude, the limits on the iterations may come first.
 UNSCALED = ("unscaled features", "columns from 1e-6 to 1e6", "weights over ten decades")
 HONEST = (Status.OPTIMAL, Status.MAX_ITER, Status.STALLED, Status.UNCONFIRMED)
-KERNEL_SOLVERS = {"block": 20, "smo": 200_000, "ipm": 200, ActiveSet(start="cold"): 20_000}
-named = pytest.mark.parametrize("solver", KERNEL_SOLVERS, ids=["block", "smo", "ipm", "active_set"])
+KERNEL_SOLVERS = {"block": 20, "smo": 200_000, "ipm": 200, "ocas": 300, ActiveSet(start="cold"): 20_000}
+named = pytest.mark.parametrize("solver", KERNEL_SOLVERS, ids=["block", "smo", "ipm", "ocas", "active_set"])
 
 
 def targets(case):

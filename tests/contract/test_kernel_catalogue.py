@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softmargin import SMO, SVC, ActiveSet, BlockSMO, ConvergenceWarning, Status
+from softmargin import SMO, SVC, ActiveSet, BlockSMO, ConvergenceWarning, KernelOCAS, Status
 from softmargin.core.result import Solution
 from softmargin.data.convert import as_rows
 from softmargin.kernels.cached import CachedRows
@@ -88,13 +88,31 @@ def test_the_active_set_is_certified(case, pricing, kernel):
             assert model.status_ in (Status.OPTIMAL, Status.STALLED, Status.UNCONFIRMED), where
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_cutting_planes_are_certified(case, kernel):
+    for C in case.Cs:
+        model = fit(case, C=C, kernel=kernel, solver="ocas", max_iter=1000)
+        found = model.certificate_
+        where = f"C={C:g}: {model.status_.name} {found} {model.counts_}"
+        scale = C * np.abs(case.v).sum()
+        assert found.dual <= found.primal * (1 + 1e-9) + 1e-9 * scale, where
+        again = judged(model, case, RBF(model.gamma_) if kernel == "rbf" else Linear())
+        rounding = found.rounding + again.rounding
+        assert again.primal == pytest.approx(found.primal, rel=1e-6, abs=1e-9 * scale + rounding), where
+        if kernel == "rbf" or (C <= 1.0 and case.name not in UNSCALED):
+            assert model.status_ is Status.OPTIMAL, where
+        else:
+            assert model.status_ in (Status.OPTIMAL, Status.STALLED, Status.UNCONFIRMED, Status.MAX_ITER), where
+
+
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.name in ("noisy", "n < d", "ties everywhere")], ids=str
 )
 def test_solvers_agree_on_the_optimum(case):
     by_pairs = (SMO("second_order"), SMO("hybrid_maximum_gain"), SMO("decomposition"))
     active_sets = (ActiveSet(), ActiveSet("shrinking"), ActiveSet("full", start="cold"), ActiveSet(candidates=5))
-    solvers = (BlockSMO(), BlockSMO(size=8), *by_pairs, *active_sets)
+    solvers = (BlockSMO(), BlockSMO(size=8), KernelOCAS(), *by_pairs, *active_sets)
     found = [fit(case, solver=solver, tol=1e-6).certificate_ for solver in solvers]
     low, high = max(part.dual for part in found), min(part.primal for part in found)
     assert low <= high * (1 + 1e-12)

@@ -22,6 +22,7 @@ def binary():
         SVC(solver="active_set"),
         SVC(solver="smo", tol=1e-6),
         SVC(kernel="linear", solver="ipm", tol=1e-6),
+        SVC(solver="ocas", tol=1e-6),
         SVR(solver="active_set"),
         SVR(solver="smo", tol=1e-6),
         LinearSVC(tol=1e-6),

@@ -117,7 +117,7 @@ class TestRows:
 
     def test_solvers_of_other_problems(self, estimator):
         is_linear = estimator.__name__.startswith("Linear")
-        for solver in [SMO(), IPM(), "smo", SGD(), "pegasos"] if is_linear else [OCAS(), SGD(), "ocas", "sgd"]:
+        for solver in [SMO(), IPM(), "smo", SGD(), "pegasos"] if is_linear else [OCAS(), SGD(), "cpa", "sgd"]:
             with pytest.raises(SoftmarginError, match="solver"):
                 estimator(solver=solver).fit(X, Y)
 

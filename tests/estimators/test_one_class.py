@@ -19,7 +19,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from softmargin import IPM, SMO, ActiveSet, BlockSMO, LinearOneClassSVM, OneClassSVM, Status, certify
 from softmargin.solvers.smo.smo import RULES
 
-SOLVERS = ["auto", "block", "smo", "active_set", "ipm"]
+SOLVERS = ["auto", "block", "smo", "active_set", "ipm", "ocas"]
 LINEAR = [LinearOneClassSVM(solver=solver) for solver in ("ocas", "cpa")]
 LINEAR += [OneClassSVM(kernel="linear", solver=solver) for solver in SOLVERS]
 

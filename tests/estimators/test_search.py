@@ -19,7 +19,7 @@ from softmargin.core.trace import Trace
 
 CS = [1.0, 0.01, 30.0]  # in no order
 LINEAR_SOLVERS = ("ocas", "cpa", "coordinate")
-KERNEL_SOLVERS = ("block", "smo", "active_set")
+KERNEL_SOLVERS = ("block", "smo", "active_set", "ocas")
 
 
 @pytest.fixture(scope="module")

@@ -61,6 +61,7 @@ KERNEL = [
     SVC(kernel="precomputed"),
     SVC(kernel="linear", tol=1e-6),
     SVC(kernel="linear", solver="ipm", tol=1e-8),
+    SVC(solver="ocas", tol=1e-8),
     SVC(kernel="poly", max_iter=20),  # far from the origin its optimum is out of reach, scikit-learn's as well
     SVC(kernel="sigmoid", max_iter=20),
     SVC(kernel=Products(), decision_function_shape="ovo"),
@@ -104,6 +105,7 @@ REGRESSION = [
     SVR(kernel="precomputed"),
     SVR(kernel="linear", tol=1e-6),
     SVR(kernel="linear", solver="ipm", tol=1e-6),
+    SVR(solver="ocas", tol=1e-8),
     SVR(solver=IPM(), epsilon=0.0, tol=1e-8),
     SVR(kernel="poly", max_iter=20),
     SVR(kernel="sigmoid", max_iter=20),
@@ -133,6 +135,7 @@ ONE_CLASS = [
     OneClassSVM(kernel="precomputed"),
     OneClassSVM(kernel="linear", tol=1e-6),
     OneClassSVM(0.9, kernel="linear", solver="ipm", tol=1e-6),
+    OneClassSVM(solver="ocas", tol=1e-8),
     OneClassSVM(0.1, kernel="poly", max_iter=20),
     OneClassSVM(0.1, kernel="sigmoid", max_iter=20),
     OneClassSVM(kernel=Products()),

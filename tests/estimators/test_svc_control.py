@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from softmargin import IPM, SMO, SVC, ActiveSet, BlockSMO, ConvergenceWarning, Status
+from softmargin import IPM, SMO, SVC, ActiveSet, BlockSMO, ConvergenceWarning, KernelOCAS, Status
 
 SMALL = BlockSMO(size=16)  # so that small problems take many rounds
 
@@ -81,7 +81,7 @@ class TestLimits:
         assert early.status_ is Status.SMALL_STEP
         assert early.n_iter_[0] < asked.n_iter_[0]
 
-    @pytest.mark.parametrize("make", [BlockSMO, SMO, ActiveSet, IPM])
+    @pytest.mark.parametrize("make", [BlockSMO, SMO, ActiveSet, IPM, KernelOCAS])
     def test_the_stop_rule_of_a_solver_object_counts(self, binary, make):
         X, y = binary
         kernel = "linear" if make is IPM else "rbf"

@@ -17,7 +17,7 @@ from softmargin import IPM, SMO, SVR, ActiveSet, BlockSMO, LinearSVR, Status, c_
 from softmargin.solvers.smo.smo import RULES
 
 KERNELS = ["rbf", "linear", "poly", "laplacian"]
-SOLVERS = ["auto", "block", "smo", "active_set", "ipm"]
+SOLVERS = ["auto", "block", "smo", "active_set", "ipm", "ocas"]
 
 
 def make_data(n=80, d=4, seed=0):

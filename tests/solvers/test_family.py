@@ -22,6 +22,7 @@ from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.active_set import changing_rows
 from softmargin.solvers.active_set.active_set import ActiveSet
 from softmargin.solvers.base import run
+from softmargin.solvers.cutting_plane.kernel_ocas import KernelOCAS
 from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.interior.ipm import IPM, low_rank_start
 from softmargin.solvers.smo.block import BlockSMO
@@ -53,6 +54,7 @@ SOLVERS = {
     "cold": ActiveSet(start="cold"),
     "full": ActiveSet(start="cold", pricing="full"),
     "shrinking": ActiveSet(start="cold", pricing="shrinking"),
+    "ocas": KernelOCAS(),
     "staged": Staged(ActiveSet(), BlockSMO(), "begin"),
     "low rank": Staged(ActiveSet(), BlockSMO(), "low rank", lambda problem: low_rank_start(problem, 20)),
 }
@@ -205,7 +207,7 @@ def test_targets_that_a_constant_fits(target):
     for epsilon in (0.0, 0.1):
         qp = problem(RowLoss.regression(np.full(N, target), S, 1.0, epsilon))
         assert qp.scale > 0.0
-        for solver in (BlockSMO(), SMO(), ActiveSet(start="cold"), IPM(max_rank=N)):
+        for solver in (BlockSMO(), SMO(), ActiveSet(start="cold"), IPM(max_rank=N), KernelOCAS()):
             assert solved(qp, solver, 1e-3).status is Status.OPTIMAL
 
 
@@ -223,7 +225,7 @@ def test_where_the_origin_lies_inside_the_optimum_is_zero():
     """Then a gap relative to the optimum would never close; it is relative to a share of the objective at the start."""
     loss = RowLoss.one_class(np.ones(N), 0.5)
     rows = X - X.mean(axis=0)
-    for solver in (BlockSMO(), SMO(), ActiveSet(start="cold"), IPM()):
+    for solver in (BlockSMO(), SMO(), ActiveSet(start="cold"), IPM(), KernelOCAS()):
         result = solved(problem(loss, Linear(), rows=rows), solver, 1e-3)
         assert result.status is Status.OPTIMAL
         assert abs(result.certificate.primal) <= 1e-3 * abs(problem(loss, Linear(), rows=rows).scale) * 1e-12

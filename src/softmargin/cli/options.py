@@ -170,8 +170,8 @@ KERNEL_OPTIONS = (
 SOLVER_OPTIONS = (
     Option(
         "solver",
-        ("auto", *(entry.word for entry in SOLVERS)),
-        "Algorithm; block, smo, active_set and ipm are for kernels.  [default: auto]",
+        ("auto", *dict.fromkeys(entry.word for entry in SOLVERS)),
+        "Algorithm; for kernels: block, smo, active_set, ipm and ocas.  [default: auto]",
     ),
     Option("tol", float, "Stop at this relative duality gap.  [default: 0.001]"),
     Option("max_seconds", float, "Stop after so many seconds."),

@@ -7,7 +7,7 @@ PLANES = "planes"  # problems.base.RiskProblem: cutting planes (OCAS, CPA)
 SINGLE_ROWS = "single rows"  # problems.base.RowProblem: rows one at a time (SGD, Pegasos)
 COORDINATES = "coordinates"  # problems.base.CoordinateProblem: the dual variables of rows (coordinate descent)
 SMOOTH = "smooth"  # problems.base.SmoothProblem: a smooth linear problem of few features (Newton)
-BOX = "box"  # problems.box_qp.BoxQP: the dual of a kernel machine (SMO, blocks, active set, interior points)
+BOX = "box"  # problems.box_qp.BoxQP: the dual of a kernel machine (SMO, blocks, active set, interior points, OCAS)
 
 WHAT_IT_DOES = {
     PLANES: "adds cutting planes to a linear problem",
@@ -21,5 +21,5 @@ SUCH_AS = {
     SINGLE_ROWS: "SGD or Pegasos",
     COORDINATES: "CoordinateDescent",
     SMOOTH: "Newton",
-    BOX: "BlockSMO, SMO, ActiveSet or IPM",
+    BOX: "BlockSMO, SMO, ActiveSet, IPM or KernelOCAS",
 }

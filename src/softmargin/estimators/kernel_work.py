@@ -21,7 +21,7 @@ from softmargin.data.convert import thinned
 from softmargin.data.rows import Rows
 from softmargin.estimators.kernel_targets import KernelTarget, Pair
 from softmargin.estimators.machines.base import Observers, fingerprint
-from softmargin.estimators.solver_choice import check_kind
+from softmargin.estimators.solver_choice import check_kind, named_solver
 from softmargin.estimators.validation import one_of
 from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix
 from softmargin.kernels.functions import Custom, Kernel
@@ -32,6 +32,7 @@ from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.solvers.active_set.active_set import ActiveSet
 from softmargin.solvers.base import MAX_DISPUTES, Solver, run
+from softmargin.solvers.cutting_plane.kernel_ocas import KernelOCAS, is_of_C
 from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.interior.ipm import IPM, low_rank_start
 from softmargin.solvers.smo.block import BlockSMO
@@ -185,11 +186,11 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
             raise SoftmarginError(
                 f"working_set={working_set!r} is a rule for pairs, but solver={solver!r} has none: use solver='smo'."
             )
-        chosen = {"active_set": ActiveSet, "ipm": IPM}[solver]() if isinstance(solver, str) else solver
+        chosen: Any = named_solver(solver, (BOX,), "block")
         chosen = replace(chosen, stopping=stop.rule)
-        if isinstance(chosen, IPM):
-            return lambda store: chosen
-        return lambda store: staged(chosen, stop)
+        if isinstance(chosen, ActiveSet):
+            return lambda store: staged(chosen, stop)
+        return lambda store: chosen
     if not isinstance(solver, str):
         if isinstance(solver, SMO):
             return lambda store: replace(solver, stopping=stop.rule, tol=stop.tol)
@@ -197,7 +198,7 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
             return lambda store: replace(solver, stopping=stop.rule)
         raise SoftmarginError(
             f"solver={solver!r} is neither a name ({', '.join(map(repr, KERNEL_SOLVERS))}) nor a solver object such as "
-            "softmargin.SMO(), BlockSMO(), ActiveSet() or IPM()."
+            "softmargin.SMO(), BlockSMO(), ActiveSet(), IPM() or KernelOCAS()."
         )
     one_of(solver, "solver", KERNEL_SOLVERS)
     if solver == "block" and working_set != "auto":
@@ -222,7 +223,9 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
 
 def needs_convex(solver: Any) -> bool:
     """Whether this value of `solver` needs a positive semi-definite kernel, in double precision."""
-    return isinstance(solver, ActiveSet | IPM) or (isinstance(solver, str) and solver in ("active_set", "ipm"))
+    if isinstance(solver, str):
+        return solver in ("active_set", "ipm", "ocas")
+    return isinstance(solver, ActiveSet | IPM | KernelOCAS)
 
 
 def staged(active: ActiveSet, stop: Stop) -> Staged:
@@ -344,8 +347,8 @@ def _at_bounds_of(C: float, start: Any, target: KernelTarget) -> Any:
     """A start, or the state of a solve, for another C: where some variables were at the upper bound, all of them grow
     or shrink with it, so that the same ones are at their bounds.
     """
-    if start is None:
-        return None
+    if start is None or is_of_C(start, C):
+        return start
     upper = target.weights
     shares = np.divide(np.abs(start.beta), upper, out=np.zeros(upper.size), where=upper > 0.0)
     largest = float(shares.max(initial=0.0))

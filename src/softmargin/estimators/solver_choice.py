@@ -20,11 +20,11 @@ def named_solver(solver: Any, needs: tuple[str, ...], auto: str) -> Solver:
                 f"solver={solver!r} is unknown: choose one of {_shown(words)}, or give a solver object."
             )
         word = auto if solver == "auto" else solver
-        return next(entry.home for entry in SOLVERS if entry.word == word).load()()
+        return next(entry.home for entry in SOLVERS if entry.word == word and entry.needs in needs).load()()
     if isinstance(solver, type) or not all(callable(getattr(solver, name, None)) for name in _METHODS):
         raise SoftmarginError(
             f"solver={solver!r} is neither a name ({_shown(words)}) nor a solver object such as "
-            f"softmargin.{next(entry.name for entry in SOLVERS if entry.word == auto)}()."
+            f"softmargin.{next(entry.name for entry in SOLVERS if entry.word == auto and entry.needs in needs)}()."
         )
     check_kind(solver, needs)
     return solver

@@ -91,9 +91,10 @@ def lives_elsewhere(problem: Any) -> bool:
 class RiskProblem(Protocol):
     """min over w of 1/2 |w|^2 + C R(w), with R convex and a function of the outputs f = X w alone."""
 
-    C: float
-    workers: Workers
-
+    @property
+    def C(self) -> float: ...
+    @property
+    def workers(self) -> Workers: ...
     @property
     def n_outputs(self) -> int:
         """Length of f."""

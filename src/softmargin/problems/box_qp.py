@@ -26,6 +26,7 @@ from softmargin.core.result import Solution
 from softmargin.core.stopping import NEGLIGIBLE, Measure
 from softmargin.core.threads import Workers
 from softmargin.kernels.cached import RowStore
+from softmargin.problems.kernel_hinge import KernelHinge
 from softmargin.problems.row_loss import RowLoss
 
 # Where the optimum can be zero whatever the data (one class), gaps are relative to at least this share of the
@@ -79,6 +80,11 @@ class BoxQP:
             return None
         kinks = (self.lo < 0.0) & (self.hi > 0.0)
         return kinks if kinks.any() else None
+
+    @cached_property
+    def hinge(self) -> KernelHinge:
+        """The same machine as cutting planes see it."""
+        return KernelHinge.of(self.K, self.loss, self.workers)
 
     @cached_property
     def scale(self) -> float:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from softmargin.solvers.base import run as run
     from softmargin.solvers.coordinate.coordinate import CoordinateDescent as CoordinateDescent
     from softmargin.solvers.cutting_plane.cpa import CPA as CPA
+    from softmargin.solvers.cutting_plane.kernel_ocas import KernelOCAS as KernelOCAS
     from softmargin.solvers.cutting_plane.ocas import OCAS as OCAS
     from softmargin.solvers.interior.ipm import IPM as IPM
     from softmargin.solvers.newton.newton import Newton as Newton
@@ -34,6 +35,7 @@ _HOMES = {
     "SMO": ".smo.smo",
     "ActiveSet": ".active_set.active_set",
     "IPM": ".interior.ipm",
+    "KernelOCAS": ".cutting_plane.kernel_ocas",
     "Staged": ".staged",
 }
 __all__ = list(_HOMES)

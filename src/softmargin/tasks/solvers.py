@@ -1,4 +1,4 @@
-"""The solvers, one line each.
+"""The solvers, one line each. A word may stand for two of them, which solve problems of different kinds.
 
 Estimators, `certify`, model files, the command line, skops and the docs read this list: a new solver is one new file
 and one line here. Nothing is imported before a solver is used.
@@ -43,6 +43,12 @@ SOLVERS = (
     SolverEntry("block", Lazy("softmargin.solvers.smo.block:BlockSMO"), BOX, "for kernels, nearly always"),
     SolverEntry("smo", Lazy("softmargin.solvers.smo.smo:SMO"), BOX, "where the cache is tiny, and to compare rules"),
     SolverEntry("active_set", Lazy("softmargin.solvers.active_set.active_set:ActiveSet"), BOX, "for the exact sets"),
+    SolverEntry(
+        "ocas",
+        Lazy("softmargin.solvers.cutting_plane.kernel_ocas:KernelOCAS"),
+        BOX,
+        "to compare cutting planes with SMO",
+    ),
     SolverEntry("ipm", Lazy("softmargin.solvers.interior.ipm:IPM"), BOX, "where the kernel matrix has a low rank"),
 )
 SOLVER_NAMED = {entry.name: entry for entry in SOLVERS}

@@ -122,7 +122,8 @@ class KernelMachine(Machine):
         """What scikit-learn's kernel estimators tell about a fit, and what this library counts."""
         self.fit_status_ = 0 if self.status_.reached_goal else 1
         self.n_iter_ = np.array([result.counts["iterations"] for result in results], dtype=np.int32)
-        self.counts_ = {name: sum(result.counts[name] for result in results) for name in results[0].counts}
+        names = dict.fromkeys(name for result in results for name in result.counts)
+        self.counts_ = {name: sum(result.counts.get(name, 0) for result in results) for name in names}
 
     def _expanded(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         """Scores of new rows: for each column of coefficients the sum over the support vectors, plus its intercept."""

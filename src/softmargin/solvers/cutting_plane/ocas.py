@@ -62,6 +62,10 @@ class OCAS(CuttingPlaneSolver):
             )
 
     def step(self, problem: RiskProblem, state: PlaneState) -> PlaneState:
+        return self.searched(problem, state)[0]
+
+    def searched(self, problem: RiskProblem, state: PlaneState) -> tuple[PlaneState, Point, Point]:
+        """The next state, the point where its search began, and the line from there to w_t."""
         state = refreshed(problem, state)
         reduced = solve_over_planes(problem, state)
         best, planes = state.best, reduced.planes
@@ -80,4 +84,4 @@ class OCAS(CuttingPlaneSolver):
         value = 0.5 * planes.inner(candidate, candidate) + problem.C * risk
         new_best, primal = (candidate, value) if value < state.primal else (best, state.primal)
         violation = (primal - dual) / problem.scale
-        return advance(problem, state, reduced, new_best, primal, dual, violation, pattern)
+        return advance(problem, state, reduced, new_best, primal, dual, violation, pattern), best, line

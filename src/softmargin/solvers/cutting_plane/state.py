@@ -75,20 +75,31 @@ def init_planes(problem: RiskProblem, start: Any = None) -> PlaneState:
         # Wide data keep points as row coefficients, which a bare w does not have: there only its plane helps.
         if value < primal and not planes.as_outputs:
             best, primal = Point(start.w, f_first), value
-    return _begun(problem, best, primal, f_first)
+    return begun(problem, best, primal, f_first)
 
 
-def _begun(problem: RiskProblem, best: Point, primal: float, f_first: np.ndarray) -> PlaneState:
-    """A state at the point `best` with one plane, at the outputs f_first."""
-    planes = Planes.empty(problem).add(problem, problem.pattern(f_first))
-    gamma, dual = np.zeros(1), 0.0
-    if problem.lowest < 0.0:  # 0 is no lower bound of the objective, but the plane is one of the risk
+def begun(
+    problem: RiskProblem, best: Point, primal: float, f_first: np.ndarray, known: Pattern | None = None
+) -> PlaneState:
+    """A state at the point `best` with the plane at the outputs f_first, and before it one that is `known`, if any.
+
+    The first plane gets all the weight if that gives a bound above 0, or if 0 is no lower bound of the objective: each
+    plane is one of the risk.
+    """
+    planes = Planes.empty(problem)
+    if known is not None:
+        planes = planes.add(problem, known)
+    planes = planes.add(problem, problem.pattern(f_first))
+    gamma, dual = np.zeros(len(planes)), 0.0
+    if known is not None or problem.lowest < 0.0:
         gamma[0] = problem.C
         dual = _dual_value(planes, gamma)
+        if dual < 0.0 <= problem.lowest:
+            gamma[0], dual = 0.0, 0.0
     return PlaneState(
         planes=planes,
         gamma=gamma,
-        idle=np.zeros(1, dtype=np.int64),
+        idle=np.zeros(len(planes), dtype=np.int64),
         best=best,
         primal=primal,
         dual=dual,
@@ -105,7 +116,7 @@ def refreshed(problem: RiskProblem, state: PlaneState) -> PlaneState:
     if state.stalled < STALL_STEPS:
         return state
     return replace(
-        _begun(problem, state.best, state.primal, state.best.f),
+        begun(problem, state.best, state.primal, state.best.f),
         iterations=state.iterations,
         passes=state.passes + 1,
         restarts=state.restarts + 1,
