@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from softmargin.core.exports import on_demand
-from softmargin.tasks.records import SEARCHES, TASKS
+from softmargin.tasks.records import MAPS, SEARCHES, TASKS
 from softmargin.tasks.solvers import SOLVERS
 
 __version__ = "0.1.0.dev0"
@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
     from softmargin.estimators.linear_svc import LinearSVC as LinearSVC
     from softmargin.estimators.linear_svc_cv import LinearSVCCV as LinearSVCCV
     from softmargin.estimators.linear_svr import LinearSVR as LinearSVR
+    from softmargin.estimators.low_rank_map import LowRankMap as LowRankMap
     from softmargin.estimators.one_class_svm import OneClassSVM as OneClassSVM
     from softmargin.estimators.ordinal_svc import OrdinalSVC as OrdinalSVC
     from softmargin.estimators.persistence import load as load
@@ -60,7 +61,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the lists of tasks and
 # Each public name and the module it is loaded from at its first use: `import softmargin` itself stays light.
 _HOME = {
     **{entry.name: entry.home.module for entry in (*TASKS, *SOLVERS)},
-    **{home.name: home.module for home in SEARCHES},
+    **{home.name: home.module for home in (*SEARCHES, *MAPS)},
     "certify": "softmargin.estimators.certify",
     "c_path": "softmargin.estimators.c_path",
     "load": "softmargin.estimators.persistence",
@@ -85,7 +86,7 @@ _HOME = {
 
 __all__ = [
     *(task.name for task in TASKS),
-    *(home.name for home in SEARCHES),
+    *(home.name for home in (*SEARCHES, *MAPS)),
     "certify",
     "c_path",
     "save",

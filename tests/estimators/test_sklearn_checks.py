@@ -22,6 +22,7 @@ from softmargin import (
     LinearSVC,
     LinearSVCCV,
     LinearSVR,
+    LowRankMap,
     OneClassSVM,
     OrdinalSVC,
     Pegasos,
@@ -73,6 +74,7 @@ KERNEL = [
     SVC(working_set="gain_all_cached", tol=1e-8),
     SVC(working_set="decomposition"),
 ]
+MAPS = [LowRankMap(), LowRankMap(3, kernel="linear"), LowRankMap(5, kernel="laplacian", n_jobs=2)]
 ORDERED = [
     RankSVM(),
     RankSVM(tol=1e-8, pairs="sum", n_jobs=2, warm_start=True),
@@ -190,7 +192,7 @@ def expected_failures(estimator):
             "check_estimators_partial_fit_n_features": "partial_fit needs a kernel that is positive semi-definite",
             "check_regressors_train": "expects a good score; scikit-learn's SVR with this kernel fails too",
         }
-    if isinstance(params["solver"], Pegasos | SGD):
+    if isinstance(params.get("solver"), Pegasos | SGD):
         reason = "a row of weight 2 is visited once, with a step of twice the length: the same optimum, another path"
         checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
         return dict.fromkeys(checks, reason)
@@ -204,7 +206,7 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore::softmargin.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:The least populated class in y has only:UserWarning")
 @parametrize_with_checks(
-    [*LINEAR, *KERNEL, *ORDERED, *REGRESSION, *ONE_CLASS, *SEARCHES], expected_failed_checks=expected_failures
+    [*LINEAR, *KERNEL, *MAPS, *ORDERED, *REGRESSION, *ONE_CLASS, *SEARCHES], expected_failed_checks=expected_failures
 )
 def test_estimator_check(estimator, check):
     try:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.preprocessing import StandardScaler
 
+from softmargin import LinearSVC, load
 from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.core.threads import Workers
@@ -382,3 +383,37 @@ def test_a_column_far_from_the_origin_without_a_free_intercept(intercept):
     problem = Hinge(as_rows(X), y, 1.0, intercept_named(intercept))
     result = run(OCAS(), problem, Stop(tol=1e-3), HingeJudge(as_rows(X), y, 1.0, intercept_named(intercept)))
     assert result.status is Status.OPTIMAL
+
+
+class TestTheSlackOfTheWorkingSet:
+    """xi of SVM-perf, Algorithm 1: the least slack that the constraints of the working set allow at w."""
+
+    @pytest.mark.parametrize("solver", [CPA(), OCAS()], ids=["cpa", "ocas"])
+    @pytest.mark.parametrize("intercept", INTERCEPTS)
+    def test_it_is_that_of_the_worst_plane(self, solver, intercept):
+        problem = problem_and_judge(C=0.1, intercept=intercept)[0]
+        state = solver.init(problem)
+        assert np.isnan(solver.measure(problem, state).xi)
+        for _ in range(15):
+            before = state
+            state = solver.step(problem, state)
+            n = len(before.planes)
+            w = before.planes.towards(problem, state.gamma[:n], before.planes.origin(problem))[0]
+            worst = max(0.0, float((before.planes._store.vectors[:n] @ w.x + before.planes.constants).max()))
+            room = (
+                1e-3 * (before.primal - before.dual) + 1e-12
+            )  # the share of the gap that the reduced problem may leave
+            assert problem.C * worst == pytest.approx(problem.scale * state.xi, abs=10 * room)
+            assert len(state.planes) == n + 1
+
+    def test_it_is_in_the_trace_and_in_files(self, tmp_path):
+        X, y = data()
+        m = LinearSVC(1.0, fit_intercept=False, solver=CPA(stopping="epsilon"), tol=1e-3).fit(X, y)
+        xi, planes = m.trace_["xi"], m.trace_["planes"]
+        assert np.isnan(xi[0])
+        assert planes[0] == 1
+        assert planes[-1] == m.n_iter_ + 1
+        risk = np.maximum(0.0, 1.0 - y * (X @ m.coef_[0])).mean()
+        assert xi[-1] <= risk <= xi[-1] + 2e-3
+        m.save(tmp_path / "model")
+        np.testing.assert_array_equal(load(tmp_path / "model").trace_["xi"], xi)

@@ -43,6 +43,7 @@ KERNEL: tuple[dict[str, Any], ...] = (
     {"solver": "smo", "working_set": "hybrid_maximum_gain"},
     {"solver": "active_set"},
     {"solver": "ipm"},
+    {"solver": "ocas"},
 )
 SHAPES = ((300, 6), (400, 120), (60, 900))
 # From about a thousand rows on, kernel values are kept in float32 and solved in blocks; from two thousand on, several

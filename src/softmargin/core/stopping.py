@@ -28,6 +28,7 @@ class Measure:
     `step` is how long the step would be that a solver chose by its gain and did not make (HMG paper, Section 2.3): it
     is infinite as long as the solver goes on, and zero for solvers that choose otherwise. `is_short` says that the
     solve ends there, confirmed or not.
+    `xi` is no part of a rule: it is the slack of cutting planes, for the trace.
     Unless it is `settled` the solver has not come to the point that it would answer for, and its figures are no claim
     (active set: the partition of the variables is not final).
     """
@@ -41,6 +42,7 @@ class Measure:
     is_short: bool = False
     spent: bool = False
     settled: bool = True
+    xi: float = math.nan
 
     @property
     def gap(self) -> float:

@@ -3,7 +3,8 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,11 @@ class Clock:
 
 @dataclass(frozen=True)
 class Record:
-    """One line of the trace. `passes` counts products with X or its transpose."""
+    """One line of the trace. `passes` counts products with X or its transpose.
+
+    Of cutting planes `planes` is the size of the working set, and `xi` the slack of SVM-perf: the mean risk that the
+    planes leave at the last minimiser of the reduced problem; nan before there is one, and for other solvers.
+    """
 
     iteration: int
     seconds: float
@@ -47,6 +52,7 @@ class Record:
     planes: int
     passes: int
     kernel_evaluations: int = 0
+    xi: float = field(default=nan, compare=False)  # nan differs from itself
 
     @property
     def gap(self) -> float:

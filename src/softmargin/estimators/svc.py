@@ -34,11 +34,12 @@ class SVC(IncrementalMixin, ClassifierMixin, KernelEstimator, machine.SVC):
         Of "poly".
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
-    solver : {"auto", "block", "smo", "active_set", "ipm"} or solver object, default="auto"
+    solver : {"auto", "block", "smo", "active_set", "ipm", "ocas"} or solver object, default="auto"
         "block" works on blocks of variables, "smo" on pairs; "auto" is "block", unless the cache holds fewer than 128
         rows. "active_set" ends at the exact partition into free and bounded variables, whatever `tol`; its options are
         those of `softmargin.ActiveSet`. "ipm", an interior point method, is for kernel matrices of low rank, such as
-        the linear kernel's with few features; it refuses others.
+        the linear kernel's with few features; it refuses others. "ocas" adds cutting planes; the whole kernel matrix
+        must fit into the cache.
     working_set : {"auto", "most_violating_pair", "second_order", "maximum_gain", "hybrid_maximum_gain", \
 "gain_one_row", "gain_all_cached", "gain_recent_rows", "greedy", "decomposition", "gain_sets"}, default="auto"
         How "smo" chooses its pair; any but "auto" implies ``solver="smo"``. "auto" is "second_order" where the cache
@@ -52,7 +53,7 @@ class SVC(IncrementalMixin, ClassifierMixin, KernelEstimator, machine.SVC):
         The same in MB (2^20 bytes), as scikit-learn has it. Give one of the two at most.
     tol : float, default=1e-3
         Stop when the relative duality gap, or the KKT violation, is at most this, confirmed by the judge. Below 1e-4
-        kernel values are kept in double precision; for "active_set" and "ipm" they always are.
+        kernel values are kept in double precision; for "active_set", "ipm" and "ocas" they always are.
     stopping : {"gap", "kkt", "gain"}, default="gap"
         What `tol` is for: "gap" is (primal - dual) / primal, "kkt" LIBSVM's violation, "gain" the HMG paper's rule for
         pairs that are chosen by their gain, which implies ``solver="smo"``: such a step is shorter than `tol`, and
@@ -99,7 +100,8 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         How many dual variables lie strictly between their bounds, and how many at the upper one.
     counts_ : dict
         `iterations`, `pair_steps`, `kernel_evaluations`, cache `hits` and `misses`, `unshrinkings`, over all pairs; of
-        the active set also major iterations (`majors`), `refactorisations` and `degenerate` steps.
+        the active set also major iterations (`majors`), `refactorisations` and `degenerate` steps, of "ocas" `planes`
+        and `passes`.
     seconds_ : dict
         Seconds on the wall in all ("total") and compiling ("compile"), and those of judging ("judge"), added up over
         the pairs of classes.

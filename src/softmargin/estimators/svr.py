@@ -28,7 +28,7 @@ class SVR(IncrementalMixin, RegressorMixin, KernelEstimator, machine.SVR):
     degree : int, default=3
     coef0 : float, default=0.0
         As of `SVC`.
-    solver : {"auto", "block", "smo", "active_set", "ipm"} or solver object, default="auto"
+    solver : {"auto", "block", "smo", "active_set", "ipm", "ocas"} or solver object, default="auto"
     working_set : str, default="auto"
         The rule by which "smo" chooses its pair, as of `SVC`.
     shrinking : bool, default=True

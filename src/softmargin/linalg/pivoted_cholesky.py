@@ -20,19 +20,36 @@ from softmargin.linalg.vectors import combine_rows
 
 _FIRST_ROOM = 64  # columns that memory is taken for at first; twice as many each time after
 _TRANSPOSE_ROWS = 4096
+# A diagonal entry of the rest so far below zero, as a share of the largest of K, shows an indefinite matrix.
+_INDEFINITE = 1e-8
 
 
 @dataclass(frozen=True)
 class LowRank:
-    """K ~ V V'. `trace` is that of K, `residual` that of K - V V', and `least` its least diagonal entry, which is not
-    below zero, but for rounding, where K is positive semi-definite.
+    """K ~ V V'. `trace` is that of K, `largest` its largest diagonal entry, and `rest` the diagonal of K - V V', which
+    has no entry below zero, but for rounding, where K is positive semi-definite.
     """
 
     V: np.ndarray
     pivots: np.ndarray
     trace: float
-    residual: float
-    least: float
+    largest: float
+    rest: np.ndarray
+
+    @property
+    def residual(self) -> float:
+        """The trace of K - V V'."""
+        return float(np.maximum(self.rest, 0.0).sum())
+
+    @property
+    def least(self) -> float:
+        """The least entry of the rest."""
+        return float(self.rest.min(initial=0.0))
+
+    @property
+    def is_indefinite(self) -> bool:
+        """Whether the rest shows that K is not positive semi-definite."""
+        return self.least < -_INDEFINITE * self.largest
 
 
 def pivoted_cholesky(
@@ -41,7 +58,7 @@ def pivoted_cholesky(
     """Factor the matrix with these rows until the residual's trace is at most `tolerance` of that of the matrix."""
     n = diagonal.size
     rest = np.array(diagonal, dtype=np.float64)
-    trace = float(rest.sum())
+    trace, largest = float(rest.sum()), float(np.abs(rest).max(initial=0.0))
     columns = np.empty((min(_FIRST_ROOM, n), n))
     pivots: list[int] = []
     while len(pivots) < min(max_rank, n):
@@ -60,9 +77,7 @@ def pivoted_cholesky(
         rest -= column * column
         rest[pivot] = 0.0
         pivots.append(pivot)
-    left = float(np.maximum(rest, 0.0).sum())
-    least = float(rest.min(initial=0.0))
-    return LowRank(_transposed(columns[: len(pivots)], workers), np.array(pivots, np.int64), trace, left, least)
+    return LowRank(_transposed(columns[: len(pivots)], workers), np.array(pivots, np.int64), trace, largest, rest)
 
 
 def _transposed(columns: np.ndarray, workers: Any) -> np.ndarray:

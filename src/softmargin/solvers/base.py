@@ -220,6 +220,7 @@ def _record(seconds: float, measure: Measure, counts: dict[str, int]) -> Record:
         planes=counts.get("planes", 0),
         passes=counts.get("passes", 0),
         kernel_evaluations=counts.get("kernel_evaluations", 0),
+        xi=measure.xi,
     )
 
 

@@ -81,6 +81,7 @@ TRACE = {
     "trace.planes": "I64 records",
     "trace.passes": "I64 records",
     "trace.kernel_evaluations": "I64 records",
+    "trace.xi": "F64 records",
 }
 DUAL = {"dual_": "F64 rows problems"}
 CLASSIFIER_TRACE = TRACE | {"trace.lengths": "I64 traces"}

@@ -237,4 +237,8 @@ SEARCHES = (
     Lazy("softmargin.estimators.linear_svc_cv:LinearSVCCV"),
     Lazy("softmargin.estimators.svc_cv:SVCCV"),
 )
-SKOPS_TRUSTED_TYPES = sorted([entry.home.dotted for entry in (*TASKS, *SOLVERS)] + [home.dotted for home in SEARCHES])
+# What makes features for them, in a pipeline.
+MAPS = (Lazy("softmargin.estimators.low_rank_map:LowRankMap"),)
+SKOPS_TRUSTED_TYPES = sorted(
+    [entry.home.dotted for entry in (*TASKS, *SOLVERS)] + [home.dotted for home in (*SEARCHES, *MAPS)]
+)

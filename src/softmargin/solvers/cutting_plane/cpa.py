@@ -11,7 +11,7 @@
 Reference: T. Joachims, Training Linear SVMs in Linear Time, KDD 2006, Algorithm 1. BMRM (Teo et al., KDD 2007) with the
 hinge loss is the same method with another stop rule, the relative gap of the best point so far.
 
-Symbols: xi -> (dual - 1/2 |w|^2) / C; working set W -> planes; epsilon -> tol with stopping="epsilon".
+Symbols: xi -> `xi` of the trace; working set W -> planes; epsilon -> tol with stopping="epsilon".
 
 Departs from the paper: C multiplies a sum; the best point so far is kept (it is what an early stop returns); planes
 that stay idle are dropped.
@@ -47,4 +47,4 @@ class CPA(CuttingPlaneSolver):
         value = 0.5 * sq_norm + problem.C * problem.risk(point.f)
         best, primal = (point, value) if value < state.primal else (state.best, state.primal)
         violation = (value - dual) / problem.scale  # line 9: both sides times C, less 1/2 |w|^2
-        return advance(problem, state, reduced, best, primal, dual, violation, problem.pattern(point.f))
+        return advance(problem, state, reduced, best, primal, dual, violation, problem.pattern(point.f), sq_norm)

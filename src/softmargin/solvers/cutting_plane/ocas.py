@@ -84,4 +84,4 @@ class OCAS(CuttingPlaneSolver):
         value = 0.5 * planes.inner(candidate, candidate) + problem.C * risk
         new_best, primal = (candidate, value) if value < state.primal else (best, state.primal)
         violation = (primal - dual) / problem.scale
-        return advance(problem, state, reduced, new_best, primal, dual, violation, pattern), best, line
+        return advance(problem, state, reduced, new_best, primal, dual, violation, pattern, sq_norm), best, line

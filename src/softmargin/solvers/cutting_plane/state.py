@@ -1,6 +1,7 @@
 """What CPA and OCAS have in common: the state, and all of the solver but the choice of the next plane."""
 
 from dataclasses import dataclass, field, replace
+from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,7 @@ LEAST_PROGRESS = 1e-15
 class PlaneState:
     """A cutting-plane solve between two iterations. `gamma` and `dual` belong to the last reduced problem.
 
+    `xi` is the slack of the reduced problem, as mean risk: (dual - 1/2 |w_t|^2) / scale. It is not saved.
     The solve began anew `restarts` times. When it last did so the gap was `marked_gap`, and `earlier` is the state with
     the highest bound before that; it is not saved.
     """
@@ -50,6 +52,7 @@ class PlaneState:
     restarts: int = 0
     marked_gap: float = 0.0
     earlier: "PlaneState | None" = field(default=None, repr=False, compare=False)
+    xi: float = field(default=nan, compare=False)
 
 
 @dataclass(frozen=True)
@@ -186,8 +189,9 @@ def advance(
     dual: float,
     violation: float,
     pattern: Pattern,
+    sq_norm: float,
 ) -> PlaneState:
-    """The state after the plane of `pattern` was added."""
+    """The state after the plane of `pattern` was added; `sq_norm` is |w_t|^2."""
     small = LEAST_PROGRESS * max(abs(state.primal), abs(state.dual))
     progress = dual > state.dual + small or primal < state.primal - small
     return PlaneState(
@@ -205,6 +209,7 @@ def advance(
         restarts=state.restarts,
         marked_gap=state.marked_gap,
         earlier=state.earlier,
+        xi=(dual - 0.5 * sq_norm) / problem.scale,
     )
 
 
@@ -220,7 +225,7 @@ class CuttingPlaneSolver:
         return init_planes(problem, start)
 
     def measure(self, problem: RiskProblem, state: PlaneState) -> Measure:
-        return Measure(state.primal, _better(state).dual, problem.scale, state.violation)
+        return Measure(state.primal, _better(state).dual, problem.scale, state.violation, xi=state.xi)
 
     def counts(self, state: PlaneState) -> dict[str, int]:
         return {"iterations": state.iterations, "planes": len(state.planes), "passes": state.passes}

@@ -39,8 +39,6 @@ from softmargin.solvers.interior.low_rank import (
 _MAX_RANK = 500
 # Trace of K - V V', as a share of that of K: what rounding leaves of a matrix of low rank.
 _NOTHING_LEFT = 1e-13
-# A diagonal entry of the residual so far below zero, as a share of the mean diagonal, shows an indefinite matrix.
-_INDEFINITE = 1e-8
 # Iterations that may pass without a better candidate: once the point's own gap is a negligible share of the optimum,
 # and before, if that gap does not fall to half either.
 _IDLE, _SPENT, _LONG_IDLE = 3, 1e-10, 25
@@ -182,9 +180,8 @@ def low_rank_start(problem: BoxQP, rank: int = 50, tol: float = 1e-4, max_iter: 
 def factor_of(problem: BoxQP, max_rank: int) -> LowRank:
     """V with V V' = K, or as near as `max_rank` columns come."""
     K = problem.K
-    diagonal = K.diag()
-    factored = pivoted_cholesky(lambda i: K.rows(np.array([i]))[0], diagonal, max_rank, _NOTHING_LEFT, problem.workers)
-    if factored.least < -_INDEFINITE * float(np.abs(diagonal).max(initial=0.0)):
+    factored = pivoted_cholesky(lambda i: K.rows(np.array([i]))[0], K.diag(), max_rank, _NOTHING_LEFT, problem.workers)
+    if factored.is_indefinite:
         raise SoftmarginError(
             "the kernel matrix is not positive semi-definite, so that the problem is not convex: use solver='smo', "
             "which finds a stationary point, or another kernel."
