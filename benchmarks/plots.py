@@ -15,6 +15,8 @@ STYLES = {
     "OCAS": ("#0072B2", "o"),
     "OCAS, C fixed": ("#56B4E9", "s"),
     "CPA": ("#D55E00", "^"),
+    "OCAS, bound": ("#56B4E9", ","),
+    "CPA, bound": ("#E69F00", ","),
     "SGD": ("#009E73", "v"),
     "Pegasos": ("#CC79A7", "D"),
     "LIBLINEAR": ("#000000", "x"),

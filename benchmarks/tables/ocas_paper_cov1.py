@@ -1,0 +1,105 @@
+"""Which reading of cov1 is the OCAS paper's? Objective and iterations of OCAS and CPA for several preprocessings.
+
+The paper's Table 2 has an objective of 2.5045e6 after 80 iterations of OCAS and 520 of SVM-perf, at C = 10.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks import record
+from benchmarks.datasets import Problem, load, tiny_split
+from benchmarks.datasets.problems import unit_rows
+from benchmarks.solvers import paper
+from benchmarks.tables import _paper
+
+OBJECTIVE, ITERATIONS, CPA_ITERATIONS = 2.5045e6, 80, 520
+C = 10.0
+ROWS = 470_620  # 81 %, the paper's training part
+READINGS = ("to [0, 1]", "raw", "standardised", "unit rows", "to [0, 1], unit rows", "largest entry 1", "deviation 1")
+COLUMNS = {
+    "reading": ("features", ""),
+    "solver": ("solver", ""),
+    "mixing": ("lambda", ""),
+    "objective": ("objective", ".4e"),
+    "of_paper": ("from the paper's", "+.2%"),
+    "iterations": ("iterations", ",d"),
+    "paper_iterations": ("paper", ",d"),
+    "seconds": ("seconds", ".2f"),
+    "ended": ("ended by", ""),
+}
+
+
+def main() -> None:
+    args = _paper.options(__doc__, max_seconds=60.0, repeats=1, sets=())
+    table = record.Table("ocas_paper_cov1", "OCAS paper, Table 2: the preprocessing of cov1", COLUMNS, "1", args)
+    _paper.produce(table, _measure, _notes)
+
+
+def _measure(table: record.Table) -> None:
+    from softmargin import OCAS
+
+    args = table.args
+    for reading in READINGS[:2] if args.quick else READINGS:
+        problem = tiny_split("cov1").train if args.quick else read(reading)
+        paper.warm_up(problem)
+        for mixing in (0.1, 0.2, 0.5):
+            solver = OCAS(mixing, stopping="epsilon")
+            run = paper.ocas(problem, C, args.max_seconds, solver=solver)
+            _add(table, reading, "OCAS", f"{mixing:g}", run, ITERATIONS)
+        _add(table, reading, "CPA", "", paper.cpa(problem, C, args.max_seconds), CPA_ITERATIONS)
+
+
+def read(reading: str) -> Problem:
+    """81 % of covertype, class 1 against the rest, with features as the reading says."""
+    source = load("covtype" if reading.startswith("to [0, 1]") else "covtype raw")
+    index = np.sort(np.random.default_rng(0).permutation(source.X.shape[0])[:ROWS])
+    X: Any = source.X[index].astype(np.float64)
+    if reading == "standardised":
+        dense = X.toarray()
+        deviations = dense.std(axis=0)
+        X = (dense - dense.mean(axis=0)) / np.where(deviations > 0.0, deviations, 1.0)
+    elif reading == "deviation 1":
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        deviations = np.sqrt(np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2, 0.0))
+        X = sp.csr_matrix(X @ sp.diags(1.0 / np.where(deviations > 0.0, deviations, 1.0)))
+    elif reading == "largest entry 1":
+        largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
+        X = sp.csr_matrix(X @ sp.diags(1.0 / np.where(largest > 0.0, largest, 1.0)))
+    if reading.endswith("unit rows"):
+        unit_rows(X)
+    return replace(source, name="cov1", X=X, y=source.y[index])
+
+
+def _add(table: record.Table, reading: str, solver: str, mixing: str, run: Any, printed: int) -> None:
+    objective = run.fit.score.primal
+    table.add(
+        reading=reading,
+        solver=solver,
+        mixing=mixing,
+        objective=objective,
+        of_paper=objective / OBJECTIVE - 1,
+        iterations=run.iterations,
+        paper_iterations=printed,
+        seconds=run.fit.seconds,
+        was_cut=run.was_cut,
+        ended=run.ended,
+    )
+
+
+def _notes(rows: list[dict[str, Any]]) -> list[str]:
+    ours = [row for row in rows if row["solver"] == "OCAS" and row["mixing"] == "0.1" and not row["was_cut"]]
+    near = [row["reading"] for row in ours if abs(row["of_paper"]) < 0.005]
+    alike = [row["reading"] for row in ours if 0.8 < row["iterations"] / ITERATIONS < 1.25]
+    return [
+        "Other conditions than the paper's: which 81 % of the rows it trained on is not known.",
+        f"the objective is within 0.5 % of the paper's for: {', '.join(near) or 'none'}; the iterations of OCAS are "
+        f"within a quarter of its {ITERATIONS} for: {', '.join(alike) or 'none'}.",
+        f"C = {C:g} on the sum of the losses, no intercept; the stop rule is the paper's, 1e-3 on the mean loss.",
+    ]
+
+
+if __name__ == "__main__":
+    main()
