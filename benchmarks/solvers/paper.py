@@ -1,6 +1,7 @@
 """The solvers in the experiments of the OCAS paper: each with its stop rule, a limit of time, and what it counts.
 
 OCAS, CPA        (F - F_t) / (C n) <= 1e-3, Section 4.1 of the paper
+BMRM             the planes of CPA, until (F - F_t) / F <= 1e-3
 SGD              10 epochs
 Pegasos          100 / lambda = 100 C n steps
 LIBLINEAR        scikit-learn's LinearSVC, tol = 0.1, which is the program's own default
@@ -51,6 +52,13 @@ def cpa(problem: Problem, C: float, limit: float, **parameters: Any) -> Run:
     return _ours(problem, C, limit, {"solver": CPA(stopping="epsilon"), "tol": EPSILON} | parameters)
 
 
+def bmrm(problem: Problem, C: float, limit: float) -> Run:
+    """The same planes as CPA, with BMRM's stop: a relative gap of 1e-3."""
+    from softmargin import CPA
+
+    return _ours(problem, C, limit, {"solver": CPA(), "tol": EPSILON})
+
+
 def coordinate_descent(problem: Problem, C: float, limit: float) -> Run:
     """Ours, at the stop rule of OCAS; its iterations are passes over the data."""
     from softmargin import CoordinateDescent
@@ -96,6 +104,7 @@ def sgd_classifier(problem: Problem, C: float, limit: float, epochs: int = EPOCH
 SOLVERS: dict[str, Callable[..., Run]] = {
     "OCAS": ocas,
     "CPA": cpa,
+    "BMRM": bmrm,
     "LIBLINEAR": liblinear,
     "SGD": sgd,
     "Pegasos": pegasos,

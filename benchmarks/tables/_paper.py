@@ -26,9 +26,13 @@ DATA_NOTE = (
 
 
 def options(
-    description: str | None, max_seconds: float, repeats: int = 3, sets: Sequence[str] = tuple(BEST_C)
+    description: str | None,
+    max_seconds: float,
+    repeats: int = 3,
+    sets: Sequence[str] = tuple(BEST_C),
+    more: Callable[[argparse.ArgumentParser], None] = lambda parser: None,
 ) -> argparse.Namespace:
-    """The command line; a smoke test makes each fit once, and shortens it."""
+    """The command line, to which a script may add `more`; a smoke test makes each fit once, and shortens it."""
     parser = record.options(description)
     parser.set_defaults(only=None)
     if sets:
@@ -36,10 +40,15 @@ def options(
         parser.add_argument("--only", metavar="NAME", choices=sets, help=text)
     parser.add_argument("--repeats", type=int, default=repeats, help="fits of each kind; long ones are made once")
     parser.add_argument("--max-seconds", type=float, default=max_seconds, help="limit of one fit")
+    text = "limit of a fit by decomposition (default: ten times --max-seconds)"
+    parser.add_argument("--slow-seconds", type=float, help=text)
     parser.add_argument("--render", action="store_true", help="measure nothing: write the last results again")
+    more(parser)
     args = parser.parse_args()
     if args.quick:
         args.repeats, args.max_seconds = 1, 0.5
+    if args.slow_seconds is None:
+        args.slow_seconds = 10.0 * args.max_seconds
     return args
 
 

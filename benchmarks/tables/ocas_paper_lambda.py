@@ -1,7 +1,7 @@
 """The mixing parameter lambda of OCAS, eq. (8): iterations and seconds for values from 0.01 to 1.
 
-The paper takes 0.1 and shows no study of it. lambda = 1 puts the new plane where CPA puts it; near 0 it touches the best
-point, where it hardly cuts anything off.
+The paper takes 0.1 and shows no study of it. lambda = 1 puts the new plane where CPA puts it; near 0 it touches the
+best point, where it hardly cuts anything off.
 """
 
 from functools import partial
@@ -67,7 +67,9 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     return [
         "Not in the paper, which takes lambda = 0.1 everywhere and says no more about it; data and C are those of its "
         "Table 2, a9a and w8a are more.",
-        "fewest iterations: " + ", ".join(f"{n} at {row['mixing']:g} ({row['iterations']})" for n, row in best.items()) + ".",
+        "fewest iterations: "
+        + ", ".join(f"{n} at {row['mixing']:g} ({row['iterations']})" for n, row in best.items())
+        + ".",
         _paper.claim(
             "lambda = 0.1 (here: no more than 1.25 times the fewest iterations of any lambda)",
             {n: row["iterations"] <= 1.25 * best[n]["iterations"] for n, row in at_paper.items() if row and n in best},
