@@ -118,7 +118,7 @@ def _add(table: record.Table, problem: Any, C: float, solver: str, runs: list, b
         paper_seconds=seconds,
         times_ocas=taken / base,
         paper_times_ocas=None if seconds is None else seconds / printed["OCAS"][2],
-        above=(score.primal - bound) / score.primal,
+        above=None if solver in DECOMPOSITION else (score.primal - bound) / score.primal,
         bound=bound,
         certified_gap=score.relative_gap,
         was_cut=runs[-1].was_cut,

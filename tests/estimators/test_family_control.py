@@ -35,7 +35,6 @@ MODELS = [
     SVR(10.0, epsilon=0.01, solver=SMO(slice_steps=8), tol=1e-6),
     SVR(10.0, epsilon=0.01, solver=ActiveSet(start="cold", slice_pivots=5), tol=1e-6),
     SVR(10.0, epsilon=0.01, kernel="linear", solver="ipm", tol=1e-6),
-    SVR(10.0, epsilon=0.01, solver="ocas", tol=1e-6),
     LinearSVR(10.0, epsilon=0.01, solver=OCAS(), tol=1e-6),
     LinearSVR(10.0, epsilon=0.01, solver=CPA(), tol=1e-6),
     LinearSVR(10.0, epsilon=0.01, intercept="penalised", tol=1e-6),
@@ -43,9 +42,10 @@ MODELS = [
     OneClassSVM(0.17, solver=SMO(slice_steps=8), tol=1e-6),
     OneClassSVM(0.17, solver=ActiveSet(start="cold", slice_pivots=5), tol=1e-6),
     OneClassSVM(0.17, kernel="linear", solver="ipm", tol=1e-6),
-    OneClassSVM(0.17, solver="ocas", tol=1e-6),
     LinearOneClassSVM(0.17, solver=OCAS(), tol=1e-6),
     LinearOneClassSVM(0.17, solver=CPA(), tol=1e-6),
+    SVR(10.0, epsilon=0.01, solver="ocas", tol=1e-6),
+    OneClassSVM(0.17, solver="ocas", tol=1e-6),
 ]
 
 

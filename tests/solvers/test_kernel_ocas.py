@@ -1,5 +1,8 @@
 """OCAS with a kernel: the same iterations as OCAS on the data, from products with K alone."""
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 
@@ -158,6 +161,23 @@ class TestSVC:
         model.set_params(max_iter=None).fit(X, Y, S)
         np.testing.assert_array_equal(model.dual_coef_, whole.dual_coef_)
         assert model.n_iter_ == whole.n_iter_
+
+    def test_an_interrupt_keeps_the_best_solution(self, monkeypatch):
+        step, calls = KernelOCAS.step, []
+
+        def interrupting(self, problem, state):
+            calls.append(1)
+            if len(calls) == 6:
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            return step(self, problem, state)
+
+        monkeypatch.setattr(KernelOCAS, "step", interrupting)
+        model = SVC(10.0, gamma=0.3, solver="ocas", tol=1e-6)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, Y, S)
+        assert model.status_ is Status.INTERRUPTED
+        assert certify(model, X, Y, S).primal == pytest.approx(model.certificate_.primal)
+        assert model.set_params(warm_start=True).fit(X, Y, S).status_ is Status.OPTIMAL
 
     def test_a_file_keeps_the_solver_and_the_start(self, tmp_path):
         model = SVC(10.0, gamma=0.3, solver=KernelOCAS(mixing=0.3), tol=1e-6, warm_start=True).fit(X, Y, S)
