@@ -17,6 +17,8 @@ STYLES = {
     "CPA": ("#D55E00", "^"),
     "OCAS, bound": ("#56B4E9", ","),
     "CPA, bound": ("#E69F00", ","),
+    "SVM-light": ("#7F7F7F", "*"),
+    "LIBSVM": ("#999933", "h"),
     "SGD": ("#009E73", "v"),
     "Pegasos": ("#CC79A7", "D"),
     "LIBLINEAR": ("#000000", "x"),

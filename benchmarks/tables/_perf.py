@@ -19,6 +19,7 @@ from benchmarks import plots, record
 from benchmarks.datasets import load
 from benchmarks.datasets.ranking_problems import RankingProblem, load_ranking, tiny_ranking
 from benchmarks.solvers import paper, ranking
+from benchmarks.solvers.decomposition import DECOMPOSITION
 from benchmarks.tables import _paper
 
 # C of the paper's Section 4; bio stands for KDD04 Physics. Adult and Web: Section 4.1, 0.05 and 1 times the rows.
@@ -99,6 +100,9 @@ def fit(
         found = rank(problem, C, limit, tol=epsilon)
         return Run(found.model, found.seconds, found.iterations, found.ended, found.score.primal)
     signed = RankingProblem(problem.name, problem.storage, problem.X, np.where(problem.y > 0, 1.0, -1.0))
+    if solver in DECOMPOSITION:  # at its own tolerance
+        run = DECOMPOSITION[solver](signed, C / problem.n_rows, limit)
+        return Run(run.fit.model, run.fit.seconds, run.iterations, run.ended, run.fit.score.primal)
     run = {"CPA": paper.cpa, "OCAS": paper.ocas}[solver](signed, C / problem.n_rows, limit, tol=epsilon)
     return Run(run.fit.model, run.fit.seconds, run.iterations, run.ended, run.fit.score.primal)
 
@@ -120,19 +124,25 @@ def warm_up(problem: RankingProblem) -> None:
             fit(part, kind, solver, 100.0, 60.0)
 
 
-def sweep(table: Any, problem: RankingProblem, key: str, settings: Sequence[float]) -> None:
+def sweep(
+    table: Any, problem: RankingProblem, key: str, settings: Sequence[float], decomposition: bool = False
+) -> None:
     """A row of the table for every problem, solver and setting of `key` (n_rows, epsilon or C).
 
-    `settings` go from easy to hard; what is cut at one is not tried at the next.
+    `settings` go from easy to hard; what is cut at one is not tried at the next. With `decomposition` those methods are
+    tried on classification too, with a limit of their own.
     """
     args = table.args
     for kind in PROBLEMS:
-        for solver in SOLVERS:
+        more = tuple(DECOMPOSITION) if decomposition and kind == "classification" else ()
+        for solver in (*SOLVERS, *more):
+            limit = args.slow_seconds if solver in more else args.max_seconds
             for value in settings:
                 part = problem.rows(slice(int(value))) if key == "n_rows" else problem
                 C = value if key == "C" else BEST_C[problem.name]
                 epsilon = value if key == "epsilon" else ranking.EPSILON
-                seconds, run = repeated(args.repeats, part, kind, solver, C, args.max_seconds, epsilon)
+                repeats = 1 if solver in more else args.repeats
+                seconds, run = repeated(repeats, part, kind, solver, C, limit, epsilon)
                 table.add(
                     data=problem.name,
                     problem=kind,
@@ -215,6 +225,14 @@ def exponents(rows: list[dict[str, Any]], kind: str, solver: str, x: str, y: str
     return {name: value for name, value in found.items() if not np.isnan(value)}
 
 
+def by_decomposition(rows: list[dict[str, Any]], x: str, sign: float = 1.0) -> dict[str, dict[str, float]]:
+    """Exponents of the seconds of classification along x, by method."""
+    return {
+        s: {name: sign * e for name, e in exponents(rows, "classification", s, x, "seconds").items()}
+        for s in DECOMPOSITION
+    }
+
+
 def listed(values: Mapping[str, float], form: str = ".2f") -> str:
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items()) or "not measured"
 
@@ -227,8 +245,11 @@ def picture(rows: list[dict[str, Any]], x: str, x_label: str, slopes: Mapping[st
     panels = []
     names = list(dict.fromkeys(row["data"] for row in rows))
     for kind in PROBLEMS:
+        tried = dict.fromkeys(row["solver"] for row in rows if row["problem"] == kind)
         for y in ("seconds", "iterations"):
-            found = {s: {name: line(rows, name, kind, s, x, y) for name in names} for s in SOLVERS}
+            found = {s: {name: line(rows, name, kind, s, x, y) for name in names} for s in tried}
+            if y == "iterations":  # steps over few variables are no planes
+                found = {s: curves for s, curves in found.items() if s in SOLVERS}
             found = {s: {name: curve for name, curve in curves.items() if curve[0].size} for s, curves in found.items()}
             together = [curve for curves in found.values() for curve in curves.values()]
             if not together:
