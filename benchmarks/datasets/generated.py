@@ -3,12 +3,16 @@
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.datasets.problems import Problem
+from benchmarks.datasets.problems import Problem, unit_rows
 
 # Standard deviations of the Gaussians: 10 to a power from this range, drawn for each class and feature.
 POWERS = (-2.0, 0.75)
 # Distance of the means in pooled standard deviations; a ROC area of 0.885 is the most a linear rule can have then.
 SEPARATION = 1.7
+
+ASTRO_ROWS, ASTRO_WORDS, WORDS_A_ROW = 62_369, 99_757, 100
+WORD_ODDS = 0.6  # deviation of the logarithms of how much more often one class uses a word
+WORM_ROWS, WORM_WINDOW = 256_509, 201  # a quarter of the paper's rows, 804 features as there
 
 LETTERS = 4
 POSITIVES = 0.25
@@ -34,6 +38,28 @@ def gaussians(n: int, d: int = 500) -> Problem:
     for sign, scale in zip((1.0, -1.0), deviation, strict=True):
         X[y == sign] = X[y == sign] * scale + sign * mean
     return Problem("artificial", "dense", X, y)
+
+
+def astro_like(n: int = ASTRO_ROWS, d: int = ASTRO_WORDS) -> Problem:
+    """Made-up abstracts of the size of the paper's Astro set: words by Zipf's law, TF-IDF, rows of length 1.
+
+    Each class uses each word more or less often than the other, at random.
+    """
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    chance = 1.0 / (np.arange(d) + 10.0)
+    odds = WORD_ODDS * rng.standard_normal(d)
+    length = rng.poisson(WORDS_A_ROW, n) + 1
+    words = np.empty(length.sum(), dtype=np.int64)
+    for sign in (1.0, -1.0):
+        ends = np.cumsum(chance * np.exp(0.5 * sign * odds))
+        mine = np.repeat(y == sign, length)
+        words[mine] = np.searchsorted(ends, rng.random(int(mine.sum())) * ends[-1]).clip(0, d - 1)
+    counts = sp.csr_matrix((np.ones(words.size), (np.repeat(np.arange(n), length), words)), shape=(n, d))
+    seen = np.maximum(np.bincount(counts.indices, minlength=d), 1)
+    X = sp.csr_matrix(counts @ sp.diags(np.log(n / seen) + 1.0))
+    unit_rows(X)
+    return Problem("astro-like", "csr", X, y)
 
 
 def dna_windows(n: int, window: int = 141) -> Problem:

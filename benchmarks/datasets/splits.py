@@ -4,13 +4,15 @@ cov1             covtype, 81 / 9 / 10 %
 mnist            even digits against odd ones, rows of length 1; 54,000 / 6,000 of the training digits, the test digits
 ccat             rcv1, 87 / 10 / 3 %: 27,613 documents where the paper has 804,414
 artificial       50,000 rows each, generated
+astro-like       62,369 made-up abstracts of 99,757 words, the size of Astro, which is not to be had; 43 / 5 / 52 %
+worm-like        256,509 random windows of 201 letters, in place of the 1,026,036 of worm; 80 / 5 / 15 %
 20news-bigrams   80 / 10 / 10 %
 a9a              90 / 10 % of the training rows, the test rows
 w8a              80 / 10 / 10 %
 
 The paper does not say which digits are told apart and how they are scaled: of both tasks, with pixels / 255 or rows of
 length 1, this was taken because the objective and the iterations of its Table 2 come out (0 to 4 against 5 to 9 ends a
-third higher; pixels / 255 needs five times the iterations). Astro and the two splice sets are not to be had.
+third higher; pixels / 255 needs five times the iterations).
 Rows are drawn with a fixed seed.
 """
 
@@ -20,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import files
-from benchmarks.datasets.generated import gaussians
+from benchmarks.datasets.generated import WORM_ROWS, WORM_WINDOW, astro_like, dna_windows, gaussians
 from benchmarks.datasets.problems import Problem, generate, load, unit_rows
 
 SHARES = {
@@ -28,6 +30,8 @@ SHARES = {
     "mnist": (0.9, 0.1, 0.0),
     "ccat": (0.87, 0.10, 0.03),
     "artificial": (1 / 3, 1 / 3, 1 / 3),
+    "astro-like": (0.43, 0.05, 0.52),
+    "worm-like": (0.80, 0.05, 0.15),
     "20news-bigrams": (0.8, 0.1, 0.1),
     "a9a": (0.9, 0.1, 0.0),
     "w8a": (0.8, 0.1, 0.1),
@@ -55,6 +59,10 @@ def load_split(name: str) -> Split:
         raise ValueError(f"data set {name!r} is unknown: choose one of {', '.join(SHARES)}")
     if name == "artificial":
         return _divided(gaussians(ARTIFICIAL_ROWS), SHARES[name])
+    if name == "astro-like":
+        return _divided(astro_like(), SHARES[name])
+    if name == "worm-like":
+        return _divided(replace(dna_windows(WORM_ROWS, WORM_WINDOW), name=name), SHARES[name])
     if name == "mnist":
         return _divided(_digits("mnist"), SHARES[name], _digits("mnist.t"))
     problem = replace(load(SOURCES.get(name, name)), name=name)

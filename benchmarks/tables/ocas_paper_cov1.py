@@ -18,8 +18,21 @@ from benchmarks.tables import _paper
 
 OBJECTIVE, ITERATIONS, CPA_ITERATIONS = 2.5045e6, 80, 520
 C = 10.0
+N_MEASURED = 10  # features; the others are binary
 ROWS = 470_620  # 81 %, the paper's training part
-READINGS = ("to [0, 1]", "raw", "standardised", "unit rows", "to [0, 1], unit rows", "largest entry 1", "deviation 1")
+# SVM-perf's paper counts 22.22 % of the entries of covertype: 12 of 54 in every row, so that none of the ten measured
+# features is ever zero there, as in raw and in min-max form some are; the other 44 are binary.
+MEASURED = ("measured standardised", "measured standardised, unit rows")
+READINGS = (
+    "to [0, 1]",
+    "raw",
+    "standardised",
+    "unit rows",
+    "to [0, 1], unit rows",
+    "largest entry 1",
+    "deviation 1",
+    *MEASURED,
+)
 COLUMNS = {
     "reading": ("features", ""),
     "n_rows": ("rows", ",d"),
@@ -76,6 +89,11 @@ def read(reading: str, n_rows: int) -> Problem:
     elif reading == "largest entry 1":
         largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
         X = sp.csr_matrix(X @ sp.diags(1.0 / np.where(largest > 0.0, largest, 1.0)))
+    elif reading in MEASURED:
+        dense = X.toarray()
+        part = dense[:, :N_MEASURED]
+        dense[:, :N_MEASURED] = (part - part.mean(axis=0)) / part.std(axis=0)
+        X = sp.csr_matrix(dense)
     if reading.endswith("unit rows"):
         unit_rows(X)
     return replace(source, name="cov1", X=X, y=source.y[index])

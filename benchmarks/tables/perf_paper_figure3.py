@@ -176,7 +176,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
             {name: max(values) <= 0.5 for name, values in fine.items()},
         ),
         _paper.claim(
-            "Figure 7: at epsilon = 0.001 the objective is 0.1 % to 1 % below the optimum for all C (here: at most 1 %)",
+            "Figure 7: at epsilon = 0.001 the objective is 0.1 to 1 % below the optimum for all C (here: at most 1 %)",
             {name: max(values) <= 0.01 for name, values in of("7 left", "below").items()},
         ),
         _paper.claim(
