@@ -26,6 +26,11 @@ SETS_OF_THE_PAPER = ("cov1", "mnist", "ccat", "artificial")
 STAND_INS = ("astro-like", "worm-like")  # for Astro and worm
 # C n of the generated windows of DNA: that of the paper's Table 4, where C = 0.0001 and there are 15,028,326 rows.
 WINDOWS_SCALE = 1502.8326
+CONDITIONS = (
+    "Other conditions than the paper's: ccat is a thirtieth of its documents, artificial is generated anew, astro-like "
+    "and worm-like are stand-ins for sets that are not to be had, how cov1 and mnist were prepared is a guess, and the "
+    "machine is another."
+)
 DATA_NOTE = (
     "data: cov1 is scaled to [0, 1]. mnist is even against odd digits, rows of length 1: the paper does not say, and "
     "of four readings this one was taken because the paper's objective comes out. ccat is a part of 27,613 documents "

@@ -154,6 +154,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     found = _paper.by_name(rows)
     others = ("CPA", "SGD", "Pegasos")
     return [
+        _paper.CONDITIONS,
         "![objective against time](ocas_paper_figure2.png)",
         _paper.claim(
             "OCAS ends with the lowest objective (here among our own solvers)",

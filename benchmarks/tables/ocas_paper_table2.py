@@ -187,6 +187,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     newer = {name: row["coordinate descent"] for name, row in found.items() if "coordinate descent" in row}
     quicker = [name for name, row in newer.items() if row["times_ocas"] < 1]
     return [
+        _paper.CONDITIONS,
         *(_beside_the_paper(name, row) for name, row in both.items()),
         *claims,
         "Our own coordinate descent, which the paper does not have, at the stop rule of OCAS: seconds / OCAS's "

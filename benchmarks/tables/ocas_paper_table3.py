@@ -192,9 +192,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     found = _paper.by_name(rows)
     cut = [name for name, row in found.items() if row["OCAS"]["cut"]]
     return [
-        "Limits: no fit of OCAS was cut."
-        if not cut
-        else f"**Other conditions than the paper's**: OCAS was cut on {', '.join(cut)}.",
+        _paper.CONDITIONS + " Fits of OCAS that met their limit: " + (", ".join(cut) or "none") + ".",
         *(_beside_the_paper(name, row) for name, row in found.items()),
         _paper.claim(
             "the ROC areas of the accurate solvers differ by a few hundredths of a per cent (here: by at most 0.05)",

@@ -36,6 +36,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     slow = _perf.by_decomposition(rows, "n_rows")
     classification, ordinal = seconds["classification", "CPA"], seconds["ordinal", "CPA"]
     return [
+        _perf.CONDITIONS,
         "![time and iterations against rows](perf_paper_figure1.png)",
         _perf.told("exponents e of seconds ~ n^e, by least squares in log-log", seconds),
         _perf.told("exponents of the iterations", counts),

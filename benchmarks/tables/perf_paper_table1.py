@@ -151,6 +151,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     }
     prbep = {(row["data"], row["problem"]): row["prbep"] for row in rows if row["part"] == "prbep"}
     return [
+        _perf.CONDITIONS,
         _paper.claim(
             "ordinal regression takes somewhat longer than classification (there 1.5 to 6.5 times as long; here of "
             f"CPA: {_perf.listed(cpa, '.1f')})",
