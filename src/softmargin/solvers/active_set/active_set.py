@@ -33,7 +33,9 @@ from softmargin.core.kinds import BOX
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Solution
 from softmargin.core.stopping import ROUNDING, Measure
+from softmargin.linalg.packed import packed_bytes
 from softmargin.problems.box_qp import BoxQP
+from softmargin.solvers.active_set.faces import Faces
 from softmargin.solvers.active_set.working import Working
 from softmargin.solvers.dual_state import DualState, first_state
 
@@ -41,6 +43,7 @@ from softmargin.solvers.dual_state import DualState, first_state
 # set aside; 0 means that none is.
 PRICINGS = {"sprint": 0, "shrinking": 100, "full": 0}
 STARTS = ("cold", "ipm", "smo")
+EQUATIONS = ("auto", "cg", "factor")
 # A step ends after _SLICE_WORK entries (about 50 ms) or, if that is more, _SLICE_SHARE times the cost of updating f.
 # While rows are set aside it has at least _SLICE_MAJORS major iterations, because completing f at its end is expensive.
 _SLICE_WORK, _SLICE_SHARE, _SLICE_MAJORS = 60_000_000, 4, 5
@@ -51,16 +54,18 @@ _TIGHTER, _BELOW_ROUNDING = 0.25, 0.2
 # The solve has stalled after this many steps in a row that gain no more than rounding and reach no lower prices.
 _IDLE_STEPS = 20
 # The matrix and the factor of the working set take _PAIR_BYTES for each pair of members. Up to _ALWAYS_BYTES nobody
-# asks whether so much is free.
-_PAIR_BYTES, _ALWAYS_BYTES = 14.0, 1 << 26
+# asks whether so much is free. From conjugate gradients the factor takes over again where it needs at most the share
+# _WELL_WITHIN of the limit.
+_PAIR_BYTES, _ALWAYS_BYTES, _WELL_WITHIN = 14.0, 1 << 26, 0.5
 
 
 @dataclass(frozen=True)
 class Settling:
-    """What a state carries along: the working set, and whether its point is final."""
+    """What a state carries along: the working set, or the matrix of the face, and whether its point is final."""
 
     work: Working | None
     settled: bool = False
+    faces: Faces | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,13 @@ class ActiveSet:
     rank : int
         Of that approximation.
     max_bytes : float or None
-        For the matrix and the factor of the working set; None is a quarter of the memory that is free.
+        For the matrix and the factor of the working set, or the matrix of conjugate gradients; None is a quarter of the
+        memory that is free.
+    equations : {"auto", "factor", "cg"}
+        How the equations of the free variables are solved: by an updated Cholesky factor, one variable entering at a
+        time, which takes 14 bytes for each pair of free variables; by preconditioned conjugate gradients, many at a
+        time, with 4 bytes a pair (`pricing` is then without meaning); or by the factor as long as it fits into
+        `max_bytes`, and by conjugate gradients where it does not.
     slice_pivots : int
         At most about so many pivots make one step of the loop.
     """
@@ -94,6 +105,7 @@ class ActiveSet:
     rank: int = 50
     max_bytes: float | None = None
     slice_pivots: int = 1000
+    equations: str = "auto"
     stopping: str = "relative_gap"
     needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
@@ -104,6 +116,8 @@ class ActiveSet:
             raise SoftmarginError(f"unknown pricing {self.pricing!r}: choose one of {sorted(PRICINGS)}.")
         if self.start not in STARTS:
             raise SoftmarginError(f"unknown start {self.start!r}: choose one of {sorted(STARTS)}.")
+        if self.equations not in EQUATIONS:
+            raise SoftmarginError(f"unknown equations {self.equations!r}: choose one of {sorted(EQUATIONS)}.")
         if not self.candidates >= 2:
             raise SoftmarginError(f"candidates={self.candidates!r} must be at least 2, for example 300.")
         if not 0.0 < self.tol < np.inf:
@@ -122,23 +136,47 @@ class ActiveSet:
 
     def excess(self, problem: BoxQP, state: DualState) -> str | None:
         """Why the next step would need more memory than there is for it; None if it does not."""
+        limit = self._limit(problem, state)
         n_free = int(np.count_nonzero(problem.is_free(state.beta)))
-        needed = _PAIR_BYTES * float(n_free + self._n_candidates) ** 2
-        if self.max_bytes is None and needed <= _ALWAYS_BYTES:
-            return None
-        limit = free_bytes() / 4 if self.max_bytes is None else self.max_bytes
-        if needed <= limit:
-            return None
+        if self.iterates(problem, state):
+            faces = _scratch(state).faces
+            if not (faces is not None and faces.is_full):
+                return None
+            needed, what = packed_bytes(n_free), "their kernel matrix needs"
+        else:
+            needed, what = self._factor_bytes(n_free), "their kernel matrix and its factor need"
+            if needed <= limit:
+                return None
         return (
-            f"the active set has {n_free:,} free variables: their kernel matrix and its factor need {needed:,.0f} "
-            f"bytes, and there are {limit:,.0f} for them (max_bytes)"
+            f"the active set has {n_free:,} free variables: {what} {needed:,.0f} bytes, and there are {limit:,.0f} for "
+            "them (max_bytes)"
         )
+
+    def iterates(self, problem: BoxQP, state: DualState) -> bool:
+        """Whether the next step solves by conjugate gradients, because the factor would be too large."""
+        if self.equations != "auto":
+            return self.equations == "cg"
+        needed = self._factor_bytes(int(np.count_nonzero(problem.is_free(state.beta))))
+        share = 1.0 if _scratch(state).faces is None else _WELL_WITHIN
+        return needed > share * self._limit(problem, state)
+
+    def _factor_bytes(self, n_free: int) -> float:
+        return _PAIR_BYTES * float(n_free + self._n_candidates) ** 2
+
+    def _limit(self, problem: BoxQP, state: DualState) -> float:
+        """Bytes that may be taken."""
+        if self.max_bytes is not None:
+            return self.max_bytes
+        faces = _scratch(state).faces
+        return max(float(_ALWAYS_BYTES), free_bytes() / 4 if faces is None else faces.max_bytes)
 
     def step(self, problem: BoxQP, state: DualState) -> DualState:
         excess = self.excess(problem, state)
         if excess is not None:
             raise SoftmarginError(f"{excess}: raise it, lower C or gamma, or use solver='auto'.")
-        scratch = state.scratch if isinstance(state.scratch, Settling) else Settling(None)
+        if self.iterates(problem, state):
+            return self._face_step(problem, state)
+        scratch = _scratch(state)
         work = self._working(problem, state, scratch.settled)
         inner = work.inner
         before, dependents = inner.counts(), len(inner.dependents)
@@ -165,9 +203,36 @@ class ActiveSet:
             scratch=Settling(work, is_settled),
         ).counted(problem)
 
+    def _face_step(self, problem: BoxQP, state: DualState) -> DualState:
+        """One face by conjugate gradients; after a disputed claim with f summed anew and a smaller tolerance."""
+        scratch = _scratch(state)
+        faces = scratch.faces
+        if faces is None:
+            faces = Faces(problem, self._limit(problem, state), self.candidates, self.tol * problem.unit)
+        f = state.f
+        if scratch.settled:
+            faces.goal *= _TIGHTER
+            f = problem.K.product(state.beta)
+        products, pivots = faces.products, faces.pivots
+        found = faces.step(problem, state.beta, f, problem.workers.check)
+        beta, f = (state.beta, f) if found is None else found
+        is_settled = found is None and not faces.is_full
+        rounding = ROUNDING * problem.magnitude(beta, f)
+        if problem.dual(beta, f) > problem.dual(state.beta, state.f) + rounding:
+            faces.idle = 0
+        return replace(
+            state,
+            beta=beta,
+            f=f,
+            iterations=state.iterations + faces.pivots - pivots,
+            majors=state.majors + 1,
+            products=state.products + faces.products - products,
+            is_stalled=faces.idle >= _IDLE_STEPS or (is_settled and faces.has_reached_rounding(problem, beta)),
+            scratch=Settling(None, is_settled, faces),
+        ).counted(problem)
+
     def measure(self, problem: BoxQP, state: DualState) -> Measure:
-        is_settled = isinstance(state.scratch, Settling) and state.scratch.settled
-        return replace(problem.measure(state.beta, state.f), settled=is_settled)
+        return replace(problem.measure(state.beta, state.f), settled=_scratch(state).settled)
 
     def counts(self, state: DualState) -> dict[str, int]:
         return state.counts()
@@ -184,7 +249,7 @@ class ActiveSet:
 
     def _working(self, problem: BoxQP, state: DualState, is_settled: bool) -> Working:
         """The working set at this state; after a disputed claim with f summed anew and a smaller tolerance."""
-        work = state.scratch.work if isinstance(state.scratch, Settling) else None
+        work = _scratch(state).work
         f = problem.K.product(state.beta) if is_settled else state.f
         if work is None or work.matches is not state.beta:
             goal = self.tol * problem.unit
@@ -229,3 +294,8 @@ class ActiveSet:
                 break
         work.complete(problem)
         return False, is_stuck, majors
+
+
+def _scratch(state: DualState) -> Settling:
+    """What the state carries along."""
+    return state.scratch if isinstance(state.scratch, Settling) else Settling(None)
