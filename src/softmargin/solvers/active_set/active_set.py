@@ -54,9 +54,11 @@ _TIGHTER, _BELOW_ROUNDING = 0.25, 0.2
 # The solve has stalled after this many steps in a row that gain no more than rounding and reach no lower prices.
 _IDLE_STEPS = 20
 # The matrix and the factor of the working set take _PAIR_BYTES for each pair of members. Up to _ALWAYS_BYTES nobody
-# asks whether so much is free. From conjugate gradients the factor takes over again where it needs at most the share
-# _WELL_WITHIN of the limit.
-_PAIR_BYTES, _ALWAYS_BYTES, _WELL_WITHIN = 14.0, 1 << 26, 0.5
+# asks whether so much is free.
+_PAIR_BYTES, _ALWAYS_BYTES = 14.0, 1 << 26
+# Conjugate gradients take over from the factor where more variables are free than this, or where the factor has no
+# room. They stay until both are below the share _STAYS of the limits.
+_MANY, _STAYS = 2000, 0.5
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,8 @@ class ActiveSet:
     equations : {"auto", "factor", "cg"}
         How the equations of the free variables are solved: by an updated Cholesky factor, one variable entering at a
         time, which takes 14 bytes for each pair of free variables; by preconditioned conjugate gradients, many at a
-        time, with 4 bytes a pair (`pricing` is then without meaning); or by the factor as long as it fits into
-        `max_bytes`, and by conjugate gradients where it does not.
+        time, with 4 bytes a pair (`pricing` is then without meaning). "auto" takes the factor for up to 2,000 free
+        variables, if it fits into `max_bytes`, and conjugate gradients for more.
     slice_pivots : int
         At most about so many pivots make one step of the loop.
     """
@@ -136,39 +138,44 @@ class ActiveSet:
 
     def excess(self, problem: BoxQP, state: DualState) -> str | None:
         """Why the next step would need more memory than there is for it; None if it does not."""
-        limit = self._limit(problem, state)
         n_free = int(np.count_nonzero(problem.is_free(state.beta)))
         if self.iterates(problem, state):
             faces = _scratch(state).faces
-            if not (faces is not None and faces.is_full):
+            if faces is None or not faces.is_full:
                 return None
             needed, what = packed_bytes(n_free), "their kernel matrix needs"
         else:
             needed, what = self._factor_bytes(n_free), "their kernel matrix and its factor need"
-            if needed <= limit:
+            if self._is_little(needed) or needed <= self._limit(state):
                 return None
         return (
-            f"the active set has {n_free:,} free variables: {what} {needed:,.0f} bytes, and there are {limit:,.0f} for "
-            "them (max_bytes)"
+            f"the active set has {n_free:,} free variables: {what} {needed:,.0f} bytes, and there are "
+            f"{self._limit(state):,.0f} for them (max_bytes)"
         )
 
     def iterates(self, problem: BoxQP, state: DualState) -> bool:
-        """Whether the next step solves by conjugate gradients, because the factor would be too large."""
+        """Whether the next step solves by conjugate gradients: so many are free that pivots are slow, or the factor is
+        too large.
+        """
         if self.equations != "auto":
             return self.equations == "cg"
-        needed = self._factor_bytes(int(np.count_nonzero(problem.is_free(state.beta))))
-        share = 1.0 if _scratch(state).faces is None else _WELL_WITHIN
-        return needed > share * self._limit(problem, state)
+        n_free = int(np.count_nonzero(problem.is_free(state.beta)))
+        needed = self._factor_bytes(n_free)
+        share = 1.0 if _scratch(state).faces is None else _STAYS
+        return n_free > share * _MANY or (not self._is_little(needed) and needed > share * self._limit(state))
 
     def _factor_bytes(self, n_free: int) -> float:
         return _PAIR_BYTES * float(n_free + self._n_candidates) ** 2
 
-    def _limit(self, problem: BoxQP, state: DualState) -> float:
-        """Bytes that may be taken."""
+    def _is_little(self, n_bytes: float) -> bool:
+        return self.max_bytes is None and n_bytes <= _ALWAYS_BYTES
+
+    def _limit(self, state: DualState) -> float:
+        """Bytes that may be taken; those that conjugate gradients have taken already are not free any more."""
         if self.max_bytes is not None:
             return self.max_bytes
         faces = _scratch(state).faces
-        return max(float(_ALWAYS_BYTES), free_bytes() / 4 if faces is None else faces.max_bytes)
+        return free_bytes() / 4 if faces is None else faces.max_bytes
 
     def step(self, problem: BoxQP, state: DualState) -> DualState:
         excess = self.excess(problem, state)
@@ -208,7 +215,7 @@ class ActiveSet:
         scratch = _scratch(state)
         faces = scratch.faces
         if faces is None:
-            faces = Faces(problem, self._limit(problem, state), self.candidates, self.tol * problem.unit)
+            faces = Faces(problem, self._limit(state), self.candidates, self.tol * problem.unit)
         f = state.f
         if scratch.settled:
             faces.goal *= _TIGHTER

@@ -204,9 +204,7 @@ class Faces:
         if not face.is_inside(j) and (face.is_inside(i) or face.prices[i] > face.prices[j]):
             self.packed.members[place] = i
 
-    def _moved(
-        self, problem: BoxQP, face: Face, f: np.ndarray, goal: float, check: Callable[[], None]
-    ) -> np.ndarray:
+    def _moved(self, problem: BoxQP, face: Face, f: np.ndarray, goal: float, check: Callable[[], None]) -> np.ndarray:
         """The members' beta at the minimum over the face, or on the way there."""
         rows = self.packed.members
         start, lo, hi = face.beta[rows], face.lo[rows], face.hi[rows]
