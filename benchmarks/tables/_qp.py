@@ -96,7 +96,7 @@ RUN_NOTE = (
 # The paper's own method: from zero, one variable at a time, with the Cholesky factor.
 PAPERS_METHOD = {"start": "cold", "equations": "factor"}
 CONDITIONS = (
-    "**other conditions than the paper's**: 'cold' is its method, SVM-QP from zero; the other columns of the active set "
+    "**other conditions than the paper's**: 'cold' is its method, SVM-QP from zero; other columns of the active set "
     "begin with rounds of BlockSMO, the default of the library, which the paper does not have. In SVM-light's place "
     "stand "
 )

@@ -112,7 +112,7 @@ def _points(problem: QPProblem, path: Path) -> Iterator[QPProblem]:
 
 
 def _scaled(beta: np.ndarray, before: float, C: float) -> np.ndarray:
-    """For another C all variables grow with it, so that those at their bound stay there, as `SVC(warm_start=True)` does."""
+    """For another C all variables grow with it: those at their bound stay there, as with `SVC(warm_start=True)`."""
     return np.where(np.abs(beta) >= before, np.sign(beta) * C, beta * (C / before))
 
 
@@ -187,7 +187,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
                 "no figure: in less time than where blocks of variables begin, the default of the library",
                 {name: one[WARM][1] < one[BLOCKS][1] for name, one in sums.items()},
             ),
-            f"path over {over}, pivots and seconds of all values after the first (from zero; where blocks begin; warm): "
+            f"path over {over}, pivots and seconds of values after the first (from zero; where blocks begin; warm): "
             + "; ".join(
                 f"{name} " + ", ".join(f"{one[how][0]:,} in {one[how][1]:.2f} s" for how in (COLD, BLOCKS, WARM))
                 for name, one in sums.items()
@@ -205,9 +205,9 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         *said,
         f"the three optima are the same to {SAME:g} of the dual value"
         + (f", but for {', '.join(other)}." if other else " everywhere."),
-        f"{POINTS} values at equal ratios, in the order of the rows. The first solution is from zero; a warm start takes "
+        f"{POINTS} values at equal ratios, in the order of the rows. The first solution is from zero; a warm start has "
         "the dual variables of the row before, of another C scaled so that those at their bound stay there (that is "
-        "c_path of the library), of another kernel as they are. All by ActiveSet(equations='factor') to a KKT violation "
+        "c_path of the library), of another kernel as they are. By ActiveSet(equations='factor') to a KKT violation "
         f"of {TOL:g}. Every solve computes its kernel values anew, and its seconds contain them, the judge's too; one "
         "thread, each solve once.",
         _qp.DATA_NOTE,

@@ -121,8 +121,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
             },
         ),
         _qp.same_end([row for row in rows if not row["handed_over"] and not row["cold_handed_over"]], ACTIVE, COLD),
-        f"the paper's SVM-QP ran out of memory on adult_10_100, and Section 4.1 suggests an iterative solver there. Here "
-        f"matrix and factor of the working set, or the matrix of conjugate gradients, may take {MATRIX_BYTES / MB:g} MB "
+        f"the paper's SVM-QP ran out of memory on adult_10_100, and Section 4.1 suggests an iterative solver. Here "
+        f"matrix and factor of the working set, or that of conjugate gradients, may take {MATRIX_BYTES / MB:g} MB "
         f"(max_bytes, the paper's limit for Q_s), kernel rows {CACHE_BYTES / MB:,.0f} MB more (cache_bytes). Conjugate "
         "gradients solved where more than 2,000 variables were free or the factor had no room: "
         + (", ".join(_ending(row) for row in rows if row["products"]) or "nowhere")

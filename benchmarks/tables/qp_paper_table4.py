@@ -149,10 +149,10 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
             },
         ),
         _qp.counts_beside_the_paper(row for row in rows if not row["found"][SAVING]["was_cut"]),
-        f"20 MB include Q_ss, as in the paper: candidates={CANDIDATES} (the paper: 50 at each bound), and cache_bytes is "
-        f"what is left of {TOTAL_BYTES:,} bytes beside the matrix of the paper's n_s, {ROOM - 1.0:.0%} more, and the "
-        "candidates, 8 bytes an entry; the column 'with Q_ss' is the sum with the n_s that was found. The factor comes "
-        "on top, here as there. SMO has all 20 MB for its cache. The last column is what 20 MB are of the whole matrix.",
+        f"20 MB include Q_ss, as in the paper: candidates={CANDIDATES} (the paper: 50 at each bound), and cache_bytes "
+        f"is what is left of {TOTAL_BYTES:,} bytes beside the matrix of its n_s, {ROOM - 1.0:.0%} more, and the "
+        "candidates, 8 bytes an entry; the column 'with Q_ss' is the sum with the n_s that was found. The factor is "
+        "extra, here as there. SMO has all 20 MB for its cache. The last column is what 20 MB are of the whole matrix.",
         _qp.DATA_NOTE,
         _qp.RUN_NOTE,
         _qp.COUNT_NOTE,

@@ -1,4 +1,4 @@
-"""The SVM-QP paper's Table 6: rows one at a time with partial_fit, against a fit; on all rows of each problem, unless --rows says less."""
+"""The SVM-QP paper's Table 6: rows one at a time with partial_fit, against a fit of all."""
 
 import time
 import warnings
@@ -136,8 +136,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         f"the optimum is that of the fit, to {SAME:g} of the dual value, "
         + (f"**not** on {', '.join(other)}." if other else "on all problems."),
         "n_s and n_c are those of the fit " + (f"but for {', '.join(sets)}." if sets else "on all problems."),
-        "the paper needs up to 98 minutes. One by one: the seconds of all calls of partial_fit, each of which validates "
-        "its row, restores the optimum of all rows so far, and judges it. "
+        "the paper needs up to 98 minutes. One by one: seconds of all calls of partial_fit, each of which checks its "
+        "row, restores the optimum of all rows so far, and judges it. "
         + (f"Ended at the limit: {', '.join(cut)}; the fits are on the same rows." if cut else "None met the limit."),
         _qp.DATA_NOTE,
         _qp.RUN_NOTE,

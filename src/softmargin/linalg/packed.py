@@ -74,7 +74,7 @@ class Packed:
         """Leave only these members."""
         from softmargin.linalg import _packed
 
-        n, places = self.order, is_kept.nonzero()[0]
+        n, places = self.order, np.flatnonzero(is_kept)
         if places.size == n:
             return
         number = np.full(n + 1, -1)
@@ -84,7 +84,7 @@ class Packed:
         renamed = number[nearest]  # -1, nobody, is the last entry, which is -1 too
         has_lost = ((nearest >= 0) & (renamed < 0)).any(axis=1)
         stale = number[self._stale]
-        self._stale = np.union1d(stale[stale >= 0], has_lost.nonzero()[0])
+        self._stale = np.union1d(stale[stale >= 0], np.flatnonzero(has_lost))
         self._nearest[: places.size], self._weights[: places.size] = renamed, self._weights[places]
         self._members[: places.size] = self._members[places]
         self.order = places.size

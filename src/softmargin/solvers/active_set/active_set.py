@@ -19,8 +19,9 @@ the sum of beta is fixed; a row is dependent in it only if there is a null direc
 Section 2.1 is regular, and 1(b), 2(a) and 2(b) are one: the entering variable moves along its null direction to a
 bound. The dependent variables of a warm start (case 3) do so one after the other. The wishes of free variables are
 kept equal, so that a blocked step goes on without solving for all of them again. Full pricing and shrinking are the
-same loop with one candidate at a time. After `PATIENCE` variables that entered without a step the least index enters
-and leaves (Bland's rule; Y.-Y. Chang, Least-index resolution of degeneracy in linear complementarity problems, 1979).
+same loop with one candidate at a time. Where very many are free, `faces.py` solves by conjugate gradients, as Section
+4.1 suggests. After `PATIENCE` variables that entered without a step the least index enters and leaves (Bland's rule;
+Y.-Y. Chang, Least-index resolution of degeneracy in linear complementarity problems, 1979).
 """
 
 from dataclasses import dataclass, replace

@@ -19,7 +19,7 @@ which changes no output; only that one is in the matrix.
 Convergence: each step gains, or fewer variables enter the next one; where one enters, d moves it off its bound, as in
 `inner.py`, and so the value rises until nobody wants away from a bound.
 
-References: K. Scheinberg, An Efficient Implementation of an Active Set Method for SVMs, JMLR 7, 2006, Section 4.1, which
+References: K. Scheinberg, An Efficient Implementation of an Active Set Method for SVMs, JMLR 7, 2006, whose Section 4.1
 says that large problems may need an iterative solver; J. J. More and G. Toraldo, On the solution of large quadratic
 programming problems with bound constraints, SIAM Journal on Optimization 1, 1991 (faces explored by CG, projected
 searches); N. I. M. Gould, M. E. Hribar and J. Nocedal, On the solution of equality constrained quadratic programming
@@ -167,7 +167,7 @@ class Faces:
         return EPS * (float(np.abs(problem.p).max(initial=0.0)) + float(lengths.max(initial=0.0)) * spread)
 
     def _fill(self, problem: BoxQP, face: Face, entering: np.ndarray, check: Callable[[], None]) -> None:
-        """The matrix of the free and the entering variables, as far as there is room; copies share out what they have."""
+        """The matrix of free and entering variables, as far as there is room; copies share out what they have."""
         packed, diagonal = self.packed, self.diagonal
         is_wanted = face.is_free.copy()
         is_wanted[entering] = True
