@@ -212,36 +212,47 @@ class Faces:
         missing = problem.total - float(face.beta.sum())
         if abs(missing) <= _SUM_ROUNDING * float(np.abs(face.beta).sum()):
             missing = 0.0
-        d, product, is_curved = self._direction(wishes, missing, _FLAT * goal, check)
+        d, product, null = self._direction(wishes, missing, _FLAT * goal, check)
         wishes -= wishes.mean()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            steps = np.where(d > 0.0, hi - start, lo - start) / d
-        steps[d == 0.0] = np.inf
-        first = max(float(steps.min(initial=np.inf)), 0.0)
-        if is_curved:
-            if first >= 1.0:
-                return np.clip(start + d, lo, hi)
-            least = max(0.0, first * float(wishes @ d) - 0.5 * first * first * float(d @ product))
-            total = float(start.sum()) + missing
-            for k in range(_LENGTHS):
-                check()
-                x = _projected(start + 0.5**k * d, lo, hi, total)
-                change = x - start
-                self.products += 1
-                if float(wishes @ change) - 0.5 * float(change @ self.packed.product(change)) > least:
-                    return x
-        if not np.isfinite(first):
-            return start
-        x = np.clip(start + first * d, lo, hi)
-        meets = steps <= first * (1.0 + 4.0 * EPS)
-        x[meets] = np.where(d > 0.0, hi, lo)[meets]
+        x, gain = self._searched(start, d, product, wishes, lo, hi, check)
+        if null is not None:
+            first, y = _to_first_bound(start, null, lo, hi)
+            if first * float(wishes @ null) > gain:
+                return y
         return x
+
+    def _searched(
+        self,
+        start: np.ndarray,
+        d: np.ndarray,
+        product: np.ndarray,
+        wishes: np.ndarray,
+        lo: np.ndarray,
+        hi: np.ndarray,
+        check: Callable[[], None],
+    ) -> tuple[np.ndarray, float]:
+        """Where d leads, or its projection on the bounds if that gains more than the way to the first one; the gain."""
+        first, x = _to_first_bound(start, d, lo, hi)
+        slope, curvature = float(wishes @ d), float(d @ product)
+        if first >= 1.0:
+            return np.clip(start + d, lo, hi), slope - 0.5 * curvature
+        least = first * slope - 0.5 * first * first * curvature
+        total = float(start.sum() + d.sum())
+        for k in range(_LENGTHS):
+            check()
+            y = _projected(start + 0.5**k * d, lo, hi, total)
+            change = y - start
+            self.products += 1
+            gain = float(wishes @ change) - 0.5 * float(change @ self.packed.product(change))
+            if gain > max(least, 0.0):
+                return y, gain
+        return x, least
 
     def _direction(
         self, wishes: np.ndarray, missing: float, flat: float, check: Callable[[], None]
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
-        """d with K d + level 1 = wishes and sum(d) = missing, the product K d, and whether there is curvature along d;
-        if there is none, d leads to a bound.
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """d with K d + level 1 = wishes and sum(d) = missing, and the product K d; if CG meets a direction without
+        curvature, which leads to a bound, d is where it was before, and the direction the third result.
         """
         packed = self.packed
         n = packed.order
@@ -254,7 +265,7 @@ class Faces:
             residual -= product
         flat = max(flat, _REDUCE * float(np.ptp(residual)))
         direction, before = np.zeros(n), np.inf
-        for k in range(_MAX_PRODUCTS):
+        for _ in range(_MAX_PRODUCTS):
             if float(np.ptp(residual)) <= flat:
                 break
             check()
@@ -270,12 +281,12 @@ class Faces:
             self.products += 1
             curvature = float(direction @ image)
             if curvature <= _NO_CURVATURE * float(self.diagonal[packed.members] @ np.square(direction)):
-                return (direction, image, False) if k == 0 else (d, product, True)
+                return d, product, direction
             length = slope / curvature
             d += length * direction
             product += length * image
             residual -= length * image
-        return d, product, True
+        return d, product, None
 
 
 def _largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
@@ -284,6 +295,20 @@ def _largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
     if index.size <= most:
         return index
     return np.sort(index[np.argpartition(-values[index], most - 1)[:most]])
+
+
+def _to_first_bound(start: np.ndarray, d: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[float, np.ndarray]:
+    """How far along d the first bound is, and the point there; the start itself if there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.where(d > 0.0, hi - start, lo - start) / d
+    steps[d == 0.0] = np.inf
+    first = max(float(steps.min(initial=np.inf)), 0.0)
+    if not np.isfinite(first):
+        return first, start
+    x = np.clip(start + first * d, lo, hi)
+    meets = steps <= first * (1.0 + 4.0 * EPS)
+    x[meets] = np.where(d > 0.0, hi, lo)[meets]
+    return first, x
 
 
 def _projected(x: np.ndarray, lo: np.ndarray, hi: np.ndarray, total: float) -> np.ndarray:
