@@ -103,8 +103,8 @@ CONDITIONS = (
 ADULT_CONDITION = "the 16,100 rows of adult are drawn here, because the paper's are not known"
 COUNT_NOTE = (
     "n_s: dual variables strictly between their bounds; n_c: those at C. pivots: changes of the active set, and the "
-    "rounds of BlockSMO that begin (100 at most, 1,000 before conjugate gradients; none from a cold start). kernel evaluations: every value that was "
-    "computed."
+    "rounds of BlockSMO that begin (100 at most, 1,000 before conjugate gradients; none from a cold start). kernel "
+    "evaluations: every value that was computed."
 )
 
 
