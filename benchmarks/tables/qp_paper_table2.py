@@ -35,7 +35,8 @@ REMARKS: tuple[str, ...] = (
     "adult_10_100: SVM-QP failed there, so that the paper's n_s is SVM-light's, which leaves weight on many copies of "
     "a row. Here of copies at most one is free.",
     "adult, the others: n_s agrees and n_c is 0.2 to 0.8 % larger, at violations of 1e-9. Equal rows of one class can "
-    "share what they have in different ways, with other counts (SMO: 156 and 11,377 on adult_1000_100): both may be right.",
+    "share what they have in different ways, with other counts (SMO: 156 and 11,377 on adult_1000_100): both may "
+    "be right.",
 )
 
 

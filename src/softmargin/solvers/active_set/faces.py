@@ -214,7 +214,7 @@ class Faces:
             missing = 0.0
         d, product, null = self._direction(wishes, missing, _FLAT * goal, check)
         wishes -= wishes.mean()
-        x, gain = self._searched(start, d, product, wishes, lo, hi, check)
+        x, gain = self._searched(start, d, product, wishes, lo, hi, missing, check)
         if null is not None:
             first, y = _to_first_bound(start, null, lo, hi)
             if first * float(wishes @ null) > gain:
@@ -229,6 +229,7 @@ class Faces:
         wishes: np.ndarray,
         lo: np.ndarray,
         hi: np.ndarray,
+        missing: float,
         check: Callable[[], None],
     ) -> tuple[np.ndarray, float]:
         """Where d leads, or its projection on the bounds if that gains more than the way to the first one; the gain."""
@@ -237,7 +238,7 @@ class Faces:
         if first >= 1.0:
             return np.clip(start + d, lo, hi), slope - 0.5 * curvature
         least = first * slope - 0.5 * first * first * curvature
-        total = float(start.sum() + d.sum())
+        total = float(start.sum()) + missing  # not of d, whose rounding may be larger than the box
         for k in range(_LENGTHS):
             check()
             y = _projected(start + 0.5**k * d, lo, hi, total)
@@ -312,7 +313,12 @@ def _to_first_bound(start: np.ndarray, d: np.ndarray, lo: np.ndarray, hi: np.nda
 
 
 def _projected(x: np.ndarray, lo: np.ndarray, hi: np.ndarray, total: float) -> np.ndarray:
-    """The nearest point between the bounds with this sum: x shifted by one number, and clipped."""
+    """The nearest point between the bounds with this sum: x shifted by one number, and clipped.
+
+    What is far outside is brought nearer first, so that rounding of the shift is small beside the box.
+    """
+    far = float((hi - lo).max())
+    x = np.clip(x, lo - far, hi + far)
     least, most = float((lo - x).min()), float((hi - x).max())
     for _ in range(_BISECTIONS):
         middle = 0.5 * (least + most)
