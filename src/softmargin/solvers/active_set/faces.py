@@ -52,6 +52,8 @@ _LENGTHS, _BISECTIONS = 6, 100
 _SUM_ROUNDING = 1e-15
 # Where the tolerance is below this share of the rounding error of a wish, nothing is left to do.
 _BELOW_ROUNDING = 0.2
+# A variable that is nearer to its bound than this share of its range is at it.
+_AT_BOUND = 16.0 * EPS
 # Rows of the matrix that are computed at a time.
 _ROWS = 256
 
@@ -140,7 +142,8 @@ class Faces:
             return None
         rows = self.packed.members.copy()
         before = face.beta[rows]
-        face.beta[rows] = after = self._moved(problem, face, f, goal, check)
+        after = _snapped(self._moved(problem, face, f, goal, check), face.lo[rows], face.hi[rows])
+        face.beta[rows] = after
         self.pivots += max(1, int(np.count_nonzero(problem.is_free(face.beta) != face.is_free)))
         if entering.size:
             has_moved = bool((after != before).any())
@@ -296,6 +299,12 @@ def _largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
     if index.size <= most:
         return index
     return np.sort(index[np.argpartition(-values[index], most - 1)[:most]])
+
+
+def _snapped(x: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """What is off its bound by rounding only is put there: it would be free, and block every way."""
+    near = _AT_BOUND * (hi - lo)
+    return np.where(x - lo <= near, lo, np.where(hi - x <= near, hi, x))
 
 
 def _to_first_bound(start: np.ndarray, d: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[float, np.ndarray]:
