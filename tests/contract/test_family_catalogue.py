@@ -19,7 +19,8 @@ KERNEL_CASES = [case for case in CASES if case.name != "n >> d"]
 UNSCALED = ("unscaled features", "columns from 1e-6 to 1e6", "weights over ten decades")
 HONEST = (Status.OPTIMAL, Status.MAX_ITER, Status.STALLED, Status.UNCONFIRMED)
 KERNEL_SOLVERS = {"block": 20, "smo": 200_000, "ipm": 200, "ocas": 300, ActiveSet(start="cold"): 20_000}
-named = pytest.mark.parametrize("solver", KERNEL_SOLVERS, ids=["block", "smo", "ipm", "ocas", "active_set"])
+KERNEL_SOLVERS |= {ActiveSet(start="cold", equations="cg"): 20_000}
+named = pytest.mark.parametrize("solver", KERNEL_SOLVERS, ids=["block", "smo", "ipm", "ocas", "active_set", "cg"])
 
 
 def targets(case):

@@ -24,6 +24,9 @@ CASES = [case for case in _module.catalogue() if np.unique(case.y).size == 2 and
 LIMIT = 20  # rounds, of up to 70,000 pair steps each
 # Where features differ in scale by orders of magnitude, or C is large, that may be too few.
 UNSCALED = ("unscaled features", "columns from 1e-6 to 1e6")
+ACTIVE_SETS = {pricing: ActiveSet(pricing, start="cold") for pricing in ("sprint", "shrinking", "full")} | {
+    "conjugate gradients": ActiveSet(start="cold", equations="cg")
+}
 
 
 def fit(case, **options):
@@ -68,12 +71,12 @@ def test_the_judge_certifies(case, kernel):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("pricing", ["sprint", "shrinking", "full"])
+@pytest.mark.parametrize("how", ACTIVE_SETS)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_active_set_is_certified(case, pricing, kernel):
+def test_the_active_set_is_certified(case, how, kernel):
     """At every C: an optimum, or what double precision allows, in a bounded number of pivots."""
     for C in case.Cs:
-        model = fit(case, C=C, kernel=kernel, solver=ActiveSet(pricing, start="cold"), tol=1e-6, max_iter=20_000)
+        model = fit(case, C=C, kernel=kernel, solver=ACTIVE_SETS[how], tol=1e-6, max_iter=20_000)
         found = model.certificate_
         where = f"C={C:g}: {model.status_.name} {found} {model.counts_}"
         scale = C * np.abs(case.v).sum()
@@ -111,7 +114,7 @@ def test_cutting_planes_are_certified(case, kernel):
 )
 def test_solvers_agree_on_the_optimum(case):
     by_pairs = (SMO("second_order"), SMO("hybrid_maximum_gain"), SMO("decomposition"))
-    active_sets = (ActiveSet(), ActiveSet("shrinking"), ActiveSet("full", start="cold"), ActiveSet(candidates=5))
+    active_sets = (ActiveSet(), ActiveSet("shrinking"), ActiveSet("full", start="cold"), ActiveSet(equations="cg"))
     solvers = (BlockSMO(), BlockSMO(size=8), KernelOCAS(), *by_pairs, *active_sets)
     found = [fit(case, solver=solver, tol=1e-6).certificate_ for solver in solvers]
     low, high = max(part.dual for part in found), min(part.primal for part in found)

@@ -484,7 +484,7 @@ class TestCosts:
             counts = model.counts_
             assert set(counts) == {
                 "iterations", "pair_steps", "kernel_evaluations", "hits", "misses", "unshrinkings",
-                "majors", "refactorisations", "degenerate",
+                "majors", "refactorisations", "degenerate", "products",
             }  # fmt: skip
             assert counts["iterations"] == model.n_iter_.sum()
             assert counts["kernel_evaluations"] == sum(trace[-1].kernel_evaluations for trace in model.trace_) > 0

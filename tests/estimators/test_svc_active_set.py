@@ -148,7 +148,7 @@ class TestControl:
 class TestHandOver:
     def test_too_little_memory_hands_over_to_blocks(self, binary):
         X, y = binary
-        solver = ActiveSet(candidates=10, slice_pivots=5, start="cold", max_bytes=8000.0)
+        solver = ActiveSet(candidates=10, slice_pivots=5, start="cold", max_bytes=8000.0, equations="factor")
         with pytest.warns(
             UserWarning, match=r"free variables: .* bytes, and there are 8,000 .*BlockSMO goes on"
         ) as caught:

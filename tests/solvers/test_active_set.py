@@ -227,7 +227,7 @@ class TestMemory:
 
     def test_too_many_free_variables_are_refused_before_anything_is_allocated(self):
         dual = problem(C=10.0)
-        solver = ActiveSet(max_bytes=1000.0)
+        solver = ActiveSet(max_bytes=1000.0, equations="factor")
         assert "max_bytes" in solver.excess(dual, solver.init(dual))
         with pytest.raises(SoftmarginError, match="free variables"):
             solver.step(dual, solver.init(dual))

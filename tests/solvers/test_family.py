@@ -55,6 +55,7 @@ SOLVERS = {
     "full": ActiveSet(start="cold", pricing="full"),
     "shrinking": ActiveSet(start="cold", pricing="shrinking"),
     "ocas": KernelOCAS(),
+    "conjugate gradients": ActiveSet(equations="cg"),
     "staged": Staged(ActiveSet(), BlockSMO(), "begin"),
     "low rank": Staged(ActiveSet(), BlockSMO(), "low rank", lambda problem: low_rank_start(problem, 20)),
 }
@@ -293,7 +294,7 @@ class TestRowsComeAndGo:
 
 def test_handing_over_is_said_in_the_state():
     qp = problem(LOSSES["large C"])
-    result = solved(qp, Staged(ActiveSet(candidates=2, max_bytes=2000.0), BlockSMO(), "active"))
+    result = solved(qp, Staged(ActiveSet(candidates=2, max_bytes=2000.0, equations="factor"), BlockSMO(), "active"))
     assert result.status is Status.OPTIMAL
     assert "free variables" in result.state.handed_over
     assert solved(problem(LOSSES["large C"]), Staged(ActiveSet(), BlockSMO(), "begin")).state.handed_over == ""

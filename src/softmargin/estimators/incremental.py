@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -215,7 +216,8 @@ class IncrementalMixin(KeepsTraining):
         return found
 
     def _active_set(self: Any) -> ActiveSet:
-        return self.solver if isinstance(self.solver, ActiveSet) else ActiveSet()
+        """Always with the factor: rows that come and go are pivots."""
+        return replace(self.solver if isinstance(self.solver, ActiveSet) else ActiveSet(), equations="factor")
 
     def _known_training(self) -> TrainingRows:
         if not hasattr(self, "_training"):

@@ -100,8 +100,8 @@ fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_ : as in scik
         How many dual variables lie strictly between their bounds, and how many at the upper one.
     counts_ : dict
         `iterations`, `pair_steps`, `kernel_evaluations`, cache `hits` and `misses`, `unshrinkings`, over all pairs; of
-        the active set also major iterations (`majors`), `refactorisations` and `degenerate` steps, of "ocas" `planes`
-        and `passes`.
+        the active set also major iterations (`majors`), `refactorisations`, `degenerate` steps, and `products` with the
+        matrix of conjugate gradients; of "ocas" `planes` and `passes`.
     seconds_ : dict
         Seconds on the wall in all ("total") and compiling ("compile"), and those of judging ("judge"), added up over
         the pairs of classes.

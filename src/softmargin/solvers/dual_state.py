@@ -24,8 +24,8 @@ class DualState:
 
     `pair` is the last working set (-1: none yet), which the maximum-gain rules go on from. `scratch` are values that a
     solver may rebuild at any time; they are never saved. `iterations` are rounds of blocks, pair steps or pivots;
-    `majors`, `refactorisations` and `degenerate` are counts of the active set. `handed_over` says why one solver left
-    the rest to another, in a sentence; empty if none did.
+    `majors`, `refactorisations`, `degenerate` and `products` (with the matrix of conjugate gradients) are counts of the
+    active set. `handed_over` says why one solver left the rest to another, in a sentence; empty if none did.
     """
 
     beta: np.ndarray
@@ -41,6 +41,7 @@ class DualState:
     majors: int = 0
     refactorisations: int = 0
     degenerate: int = 0
+    products: int = 0
     scratch: Any = field(default=None, repr=False, compare=False)
     handed_over: str = field(default="", repr=False, compare=False)
 
@@ -55,6 +56,7 @@ class DualState:
             "majors": self.majors,
             "refactorisations": self.refactorisations,
             "degenerate": self.degenerate,
+            "products": self.products,
         }
 
     def counted(self, problem: BoxQP) -> "DualState":

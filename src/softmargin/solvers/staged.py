@@ -1,6 +1,8 @@
 """One solver begins, another goes on, and a third may have to finish: stages of one solve.
 
-    "begin"      blocks of variables, until the gap is small enough for the active set to be quick from there
+    "begin"      blocks of variables, until the gap is small enough for the active set to be quick from there: with
+                 conjugate gradients, which change many variables at a time, a gap is enough that is larger than what
+                 thousands of pivots need, but not reached in few rounds
     "low rank"   the start is computed by other means, in one go
     "active"     the active set
     "rest"       blocks again, where the active set would need more memory than it may have
@@ -26,13 +28,19 @@ from softmargin.solvers.dual_state import DualState
 _COARSE_GAP, _COARSE_ROUNDS, _COARSE_STEPS = 0.1, 100, 100_000
 # Above so many free variables, where every pivot costs more, that gap falls with this power of their number.
 _MANY_FREE, _MANY_POWER = 1500, 4
+# The same where the active set would solve by conjugate gradients.
+_ITERATED_GAP, _ITERATED_ROUNDS, _ITERATED_STEPS = 0.01, 1000, 2_000_000
 
 
 class Exacting(Solver, Protocol):
-    """A solver that can tell beforehand that a step would need too much memory."""
+    """A solver that can tell beforehand what a step will take."""
 
     def excess(self, problem: Any, state: Any) -> str | None:
         """Why the next step would need more memory than there is for it; None if it does not."""
+        ...
+
+    def iterates(self, problem: Any, state: Any) -> bool:
+        """Whether the next step changes many variables, by conjugate gradients."""
         ...
 
 
@@ -101,9 +109,13 @@ class Staged:
         """Whether the first stage has done its part."""
         measure = self.blocks.measure(problem, state)
         gap = relative_gap(measure.primal, measure.dual, measure.scale)
-        n_free = int(np.count_nonzero(problem.is_free(state.beta)))
-        goal = _COARSE_GAP * (_MANY_FREE / max(n_free, _MANY_FREE)) ** _MANY_POWER
-        has_worked = state.iterations >= _COARSE_ROUNDS or state.pair_steps >= _COARSE_STEPS
+        if self.active.iterates(problem, state):
+            goal, rounds, steps = _ITERATED_GAP, _ITERATED_ROUNDS, _ITERATED_STEPS
+        else:
+            n_free = int(np.count_nonzero(problem.is_free(state.beta)))
+            goal = _COARSE_GAP * (_MANY_FREE / max(n_free, _MANY_FREE)) ** _MANY_POWER
+            rounds, steps = _COARSE_ROUNDS, _COARSE_STEPS
+        has_worked = state.iterations >= rounds or state.pair_steps >= steps
         return gap <= goal or has_worked or state.is_stalled
 
 

@@ -19,8 +19,9 @@ the sum of beta is fixed; a row is dependent in it only if there is a null direc
 Section 2.1 is regular, and 1(b), 2(a) and 2(b) are one: the entering variable moves along its null direction to a
 bound. The dependent variables of a warm start (case 3) do so one after the other. The wishes of free variables are
 kept equal, so that a blocked step goes on without solving for all of them again. Full pricing and shrinking are the
-same loop with one candidate at a time. After `PATIENCE` variables that entered without a step the least index enters
-and leaves (Bland's rule; Y.-Y. Chang, Least-index resolution of degeneracy in linear complementarity problems, 1979).
+same loop with one candidate at a time. Where very many are free, `faces.py` solves by conjugate gradients, as Section
+4.1 suggests. After `PATIENCE` variables that entered without a step the least index enters and leaves (Bland's rule;
+Y.-Y. Chang, Least-index resolution of degeneracy in linear complementarity problems, 1979).
 """
 
 from dataclasses import dataclass, replace
@@ -33,7 +34,9 @@ from softmargin.core.kinds import BOX
 from softmargin.core.memory import free_bytes
 from softmargin.core.result import Solution
 from softmargin.core.stopping import ROUNDING, Measure
+from softmargin.linalg.packed import packed_bytes
 from softmargin.problems.box_qp import BoxQP
+from softmargin.solvers.active_set.faces import Faces
 from softmargin.solvers.active_set.working import Working
 from softmargin.solvers.dual_state import DualState, first_state
 
@@ -41,6 +44,7 @@ from softmargin.solvers.dual_state import DualState, first_state
 # set aside; 0 means that none is.
 PRICINGS = {"sprint": 0, "shrinking": 100, "full": 0}
 STARTS = ("cold", "ipm", "smo")
+EQUATIONS = ("auto", "cg", "factor")
 # A step ends after _SLICE_WORK entries (about 50 ms) or, if that is more, _SLICE_SHARE times the cost of updating f.
 # While rows are set aside it has at least _SLICE_MAJORS major iterations, because completing f at its end is expensive.
 _SLICE_WORK, _SLICE_SHARE, _SLICE_MAJORS = 60_000_000, 4, 5
@@ -53,14 +57,18 @@ _IDLE_STEPS = 20
 # The matrix and the factor of the working set take _PAIR_BYTES for each pair of members. Up to _ALWAYS_BYTES nobody
 # asks whether so much is free.
 _PAIR_BYTES, _ALWAYS_BYTES = 14.0, 1 << 26
+# Conjugate gradients take over from the factor where more variables are free than this, or where the factor has no
+# room. They stay until both are below the share _STAYS of the limits.
+_MANY, _STAYS = 2000, 0.5
 
 
 @dataclass(frozen=True)
 class Settling:
-    """What a state carries along: the working set, and whether its point is final."""
+    """What a state carries along: the working set, or the matrix of the face, and whether its point is final."""
 
     work: Working | None
     settled: bool = False
+    faces: Faces | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,13 @@ class ActiveSet:
     rank : int
         Of that approximation.
     max_bytes : float or None
-        For the matrix and the factor of the working set; None is a quarter of the memory that is free.
+        For the matrix and the factor of the working set, or the matrix of conjugate gradients; None is a quarter of the
+        memory that is free.
+    equations : {"auto", "factor", "cg"}
+        How the equations of the free variables are solved: by an updated Cholesky factor, one variable entering at a
+        time, which takes 14 bytes for each pair of free variables; by preconditioned conjugate gradients, many at a
+        time, with 4 bytes a pair (`pricing` is then without meaning). "auto" takes the factor for up to 2,000 free
+        variables, if it fits into `max_bytes`, and conjugate gradients for more.
     slice_pivots : int
         At most about so many pivots make one step of the loop.
     """
@@ -94,6 +108,7 @@ class ActiveSet:
     rank: int = 50
     max_bytes: float | None = None
     slice_pivots: int = 1000
+    equations: str = "auto"
     stopping: str = "relative_gap"
     needs: ClassVar[str] = BOX
     state_type: ClassVar[type] = DualState
@@ -104,6 +119,8 @@ class ActiveSet:
             raise SoftmarginError(f"unknown pricing {self.pricing!r}: choose one of {sorted(PRICINGS)}.")
         if self.start not in STARTS:
             raise SoftmarginError(f"unknown start {self.start!r}: choose one of {sorted(STARTS)}.")
+        if self.equations not in EQUATIONS:
+            raise SoftmarginError(f"unknown equations {self.equations!r}: choose one of {sorted(EQUATIONS)}.")
         if not self.candidates >= 2:
             raise SoftmarginError(f"candidates={self.candidates!r} must be at least 2, for example 300.")
         if not 0.0 < self.tol < np.inf:
@@ -123,22 +140,51 @@ class ActiveSet:
     def excess(self, problem: BoxQP, state: DualState) -> str | None:
         """Why the next step would need more memory than there is for it; None if it does not."""
         n_free = int(np.count_nonzero(problem.is_free(state.beta)))
-        needed = _PAIR_BYTES * float(n_free + self._n_candidates) ** 2
-        if self.max_bytes is None and needed <= _ALWAYS_BYTES:
-            return None
-        limit = free_bytes() / 4 if self.max_bytes is None else self.max_bytes
-        if needed <= limit:
-            return None
+        if self.iterates(problem, state):
+            faces = _scratch(state).faces
+            if faces is None or not faces.is_full:
+                return None
+            needed, what = packed_bytes(n_free), "their kernel matrix needs"
+        else:
+            needed, what = self._factor_bytes(n_free), "their kernel matrix and its factor need"
+            if self._is_little(needed) or needed <= self._limit(state):
+                return None
         return (
-            f"the active set has {n_free:,} free variables: their kernel matrix and its factor need {needed:,.0f} "
-            f"bytes, and there are {limit:,.0f} for them (max_bytes)"
+            f"the active set has {n_free:,} free variables: {what} {needed:,.0f} bytes, and there are "
+            f"{self._limit(state):,.0f} for them (max_bytes)"
         )
+
+    def iterates(self, problem: BoxQP, state: DualState) -> bool:
+        """Whether the next step solves by conjugate gradients: so many are free that pivots are slow, or the factor is
+        too large.
+        """
+        if self.equations != "auto":
+            return self.equations == "cg"
+        n_free = int(np.count_nonzero(problem.is_free(state.beta)))
+        needed = self._factor_bytes(n_free)
+        share = 1.0 if _scratch(state).faces is None else _STAYS
+        return n_free > share * _MANY or (not self._is_little(needed) and needed > share * self._limit(state))
+
+    def _factor_bytes(self, n_free: int) -> float:
+        return _PAIR_BYTES * float(n_free + self._n_candidates) ** 2
+
+    def _is_little(self, n_bytes: float) -> bool:
+        return self.max_bytes is None and n_bytes <= _ALWAYS_BYTES
+
+    def _limit(self, state: DualState) -> float:
+        """Bytes that may be taken; those that conjugate gradients have taken already are not free any more."""
+        if self.max_bytes is not None:
+            return self.max_bytes
+        faces = _scratch(state).faces
+        return free_bytes() / 4 if faces is None else faces.max_bytes
 
     def step(self, problem: BoxQP, state: DualState) -> DualState:
         excess = self.excess(problem, state)
         if excess is not None:
             raise SoftmarginError(f"{excess}: raise it, lower C or gamma, or use solver='auto'.")
-        scratch = state.scratch if isinstance(state.scratch, Settling) else Settling(None)
+        if self.iterates(problem, state):
+            return self._face_step(problem, state)
+        scratch = _scratch(state)
         work = self._working(problem, state, scratch.settled)
         inner = work.inner
         before, dependents = inner.counts(), len(inner.dependents)
@@ -165,9 +211,36 @@ class ActiveSet:
             scratch=Settling(work, is_settled),
         ).counted(problem)
 
+    def _face_step(self, problem: BoxQP, state: DualState) -> DualState:
+        """One face by conjugate gradients; after a disputed claim with f summed anew and a smaller tolerance."""
+        scratch = _scratch(state)
+        faces = scratch.faces
+        if faces is None:
+            faces = Faces(problem, self._limit(state), self.candidates, self.tol * problem.unit)
+        f = state.f
+        if scratch.settled:
+            faces.goal *= _TIGHTER
+            f = problem.K.product(state.beta)
+        products, pivots = faces.products, faces.pivots
+        found = faces.step(problem, state.beta, f, problem.workers.check)
+        beta, f = (state.beta, f) if found is None else found
+        is_settled = found is None and not faces.is_full
+        rounding = ROUNDING * problem.magnitude(beta, f)
+        if problem.dual(beta, f) > problem.dual(state.beta, state.f) + rounding:
+            faces.idle = 0
+        return replace(
+            state,
+            beta=beta,
+            f=f,
+            iterations=state.iterations + faces.pivots - pivots,
+            majors=state.majors + 1,
+            products=state.products + faces.products - products,
+            is_stalled=faces.idle >= _IDLE_STEPS or (is_settled and faces.has_reached_rounding(problem, beta)),
+            scratch=Settling(None, is_settled, faces),
+        ).counted(problem)
+
     def measure(self, problem: BoxQP, state: DualState) -> Measure:
-        is_settled = isinstance(state.scratch, Settling) and state.scratch.settled
-        return replace(problem.measure(state.beta, state.f), settled=is_settled)
+        return replace(problem.measure(state.beta, state.f), settled=_scratch(state).settled)
 
     def counts(self, state: DualState) -> dict[str, int]:
         return state.counts()
@@ -184,7 +257,7 @@ class ActiveSet:
 
     def _working(self, problem: BoxQP, state: DualState, is_settled: bool) -> Working:
         """The working set at this state; after a disputed claim with f summed anew and a smaller tolerance."""
-        work = state.scratch.work if isinstance(state.scratch, Settling) else None
+        work = _scratch(state).work
         f = problem.K.product(state.beta) if is_settled else state.f
         if work is None or work.matches is not state.beta:
             goal = self.tol * problem.unit
@@ -229,3 +302,8 @@ class ActiveSet:
                 break
         work.complete(problem)
         return False, is_stuck, majors
+
+
+def _scratch(state: DualState) -> Settling:
+    """What the state carries along."""
+    return state.scratch if isinstance(state.scratch, Settling) else Settling(None)
