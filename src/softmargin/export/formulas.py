@@ -128,7 +128,7 @@ def _kernel_values(math: Arithmetic, X: str, function: Expansion, vectors: Vecto
             return products
         case Polynomial(gamma, degree, coef0):
             inner = math.apply("Add", math.apply("Mul", products, gamma), coef0)
-            return math.apply("Pow", inner, float(degree))
+            return math.power(inner, degree)
         case Sigmoid(gamma, coef0):
             return math.apply("Tanh", math.apply("Add", math.apply("Mul", products, gamma), coef0))
     raise AssertionError(function.kernel)
