@@ -45,7 +45,8 @@ def log_model(model: Any, name: str = "model", **settings: Any) -> Any:
     from softmargin.tasks.records import SKOPS_TRUSTED_TYPES
 
     more = settings.pop("skops_trusted_types", None) or ()
-    trusted = sorted({*SKOPS_TRUSTED_TYPES, *more})
+    callback = f"{LogConvergence.__module__}.{LogConvergence.__name__}"  # it stays with the model that it watched
+    trusted = sorted({*SKOPS_TRUSTED_TYPES, callback, *more})
     if not settings.keys() & {"pip_requirements", "extra_pip_requirements", "conda_env"}:
         # without them MLflow loads the model in another process to see what it imports
         names = ("softmargin", "scikit-learn", "numpy", "skops")
@@ -98,7 +99,7 @@ class LogConvergence:
     def teardown(self, estimator: Any, context: Any) -> None:
         for prefix, record in self._left_out.items():
             self._log(prefix, record)
-        self._left_out.clear()
+        del self._client, self._logged, self._left_out  # the model keeps this callback, and may be stored
 
     def _log(self, prefix: str, record: Any) -> None:
         now = int(1000 * time.time())

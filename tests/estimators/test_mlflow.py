@@ -58,6 +58,16 @@ class TestConvergence:
         found = mlflow.MlflowClient().get_metric_history(run.info.run_id, "relative_gap")
         assert [metric.step for metric in found] == [1, model.trace_[-1].iteration]
 
+    def test_a_watched_model_can_be_logged(self):
+        from softmargin.mlflow import LogConvergence, log_model
+
+        X, y = load_iris(return_X_y=True)
+        with mlflow.start_run():
+            model = LinearSVC().set_callbacks(LogConvergence()).fit(X, y)
+            info = log_model(model)
+        again = mlflow.sklearn.load_model(info.model_uri)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
     def test_without_a_run(self):
         from softmargin.mlflow import LogConvergence
 
