@@ -72,7 +72,8 @@ class QuantileSVR(SVR):
 
 
 # The record that would go to tasks/records.py, where it is written out in full.
-RECORD = replace(TASK_NAMED["SVR"], home=Lazy("extend_estimator:QuantileSVR"), word="quantile")
+HOME = Lazy("extend_estimator:QuantileSVR")
+RECORD = replace(TASK_NAMED["SVR"], home=HOME, machine=HOME, word="quantile")
 
 
 def main() -> None:

@@ -89,6 +89,23 @@ def test_foreign_packages_stay_at_home(path):
                 assert part_of(path) in homes, f"{path.name}:{line} imports {package}"
 
 
+def test_what_machines_need_does_not_import_scikit_learn():
+    """Machines fit for the command line: whatever they import at their top, step by step, is free of scikit-learn."""
+    found = {}
+    todo = list((ROOT / "estimators" / "machines").glob("*.py"))
+    while todo:
+        path = todo.pop()
+        if path in found:
+            continue
+        found[path] = [(module, at_top) for module, _, at_top in imports(parsed(path))]
+        for module, at_top in found[path]:
+            assert not module.startswith("sklearn"), f"{path.name} imports {module}"
+            inner = ROOT / Path(*module.split(".")[1:])
+            if module.startswith("softmargin.") and at_top and inner.with_suffix(".py").is_file():
+                todo.append(inner.with_suffix(".py"))
+    assert ROOT / "estimators" / "linear_work.py" in found
+
+
 def test_solver_families_do_not_import_each_other():
     solvers = ROOT / "solvers"
     families = {p.name for p in solvers.iterdir() if p.is_dir() and p.name != "__pycache__"}

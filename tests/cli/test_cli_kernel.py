@@ -183,7 +183,7 @@ def test_bytes_as_people_write_them(text, number):
 
 
 def test_what_the_estimator_has_to_say_is_a_note(run, cancer, tmp_path, monkeypatch):
-    monkeypatch.setattr("softmargin.estimators.kernel_base._MANY_ROWS", 100)
+    monkeypatch.setattr("softmargin.estimators.machines.kernel_base._MANY_ROWS", 100)
     trained = run("train", cancer, tmp_path / "m", "--kernel", "linear")
     assert trained.stderr.startswith("--kernel linear on 569 rows")
     assert "without --kernel" in trained.stderr

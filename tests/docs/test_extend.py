@@ -301,7 +301,8 @@ def test_one_line_and_one_record_are_enough(tmp_path):
     text = (tasks / "records.py").read_text(encoding="utf-8")
     start = text.index('    Task(\n        home=Lazy("softmargin.estimators.svr:SVR")')
     record = text[start : text.index("    Task(", start + 1)]
-    record = record.replace("softmargin.estimators.svr:SVR", "extend_estimator:QuantileSVR")
+    for home in ("softmargin.estimators.svr:SVR", "softmargin.estimators.machines.svr:SVR"):
+        record = record.replace(home, "extend_estimator:QuantileSVR")
     record = record.replace('"regress"', '"quantile"').replace('"epsilon", ', "")
     changed = text.replace(")\nTASK_NAMED =", record + ")\nTASK_NAMED =")
     (tmp_path / "records.py").write_text(changed, encoding="utf-8")

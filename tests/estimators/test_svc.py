@@ -538,7 +538,7 @@ class TestCosts:
 
 def test_a_large_linear_problem_is_pointed_to_the_linear_solver(two_rings, monkeypatch):
     X, y = two_rings
-    monkeypatch.setattr("softmargin.estimators.kernel_base._MANY_ROWS", len(y))
+    monkeypatch.setattr("softmargin.estimators.machines.kernel_base._MANY_ROWS", len(y))
     with pytest.warns(UserWarning, match="softmargin.LinearSVC minimises the same objective") as caught:
         SVC(kernel="linear").fit(X, y)
     assert caught[0].filename == __file__

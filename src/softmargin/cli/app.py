@@ -81,6 +81,10 @@ def train(
     data: Data,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File to write.", show_default=False)],
     given: dict[str, Any],
+    cv: Annotated[
+        int | None,
+        typer.Option("--cv", metavar="FOLDS", help="Also show scores of held-out rows.", show_default=False),
+    ] = None,
     jobs: Jobs = -1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where MODEL was stopped.")] = False,
     force: Force = False,
@@ -106,7 +110,78 @@ def train(
     from softmargin.cli.data import DataOptions
 
     options = DataOptions(label, index_base.value, n_features, dtype.value, jobs, no_qid)
-    training.train(data, model, options, given, resume=resume, force=force, quiet=quiet, as_json=json)
+    training.train(data, model, options, given, n_folds=cv, resume=resume, force=force, quiet=quiet, as_json=json)
+
+
+Grid = "Values such as 0.1,1,10 or FROM:TO:COUNT."
+
+
+@app.command(no_args_is_help=True)
+@reporting_errors
+@train_options.taking(train_options.OPTIONS)
+def tune(
+    data: Data,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File to write.", show_default=False)],
+    given: dict[str, Any],
+    Cs: Annotated[str | None, typer.Option("--Cs", help=f"{Grid}  [default: 0.001:1000:7]", show_default=False)] = None,
+    gammas: Annotated[
+        str | None, typer.Option("--gammas", help=f"{Grid}  [default: 0.01 to 100 times scale]", show_default=False)
+    ] = None,
+    epsilons: Annotated[
+        str | None, typer.Option("--epsilons", help=f"{Grid}  [default: --epsilon alone]", show_default=False)
+    ] = None,
+    nus: Annotated[
+        str | None, typer.Option("--nus", help=f"{Grid}  [default: 0.01,0.05,0.1,0.2,0.5]", show_default=False)
+    ] = None,
+    cv: Annotated[int, typer.Option("--cv", metavar="FOLDS", help="Folds of the cross-validation.")] = 5,
+    fold_seed: Annotated[int, typer.Option("--fold-seed", min=0, help="Which folds are drawn.")] = 0,
+    widen: Annotated[
+        int, typer.Option("--widen", min=0, help="How often a grid grows where the best value lies at its edge.")
+    ] = 3,
+    one_standard_error: Annotated[
+        bool, typer.Option("--one-se", help="The smoothest model within one standard error of the best.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Picture of scores against C (.png, .svg, .pdf).", show_default=False)
+    ] = None,
+    jobs: Jobs = -1,
+    force: Force = False,
+    label: Label = None,
+    no_qid: NoQueries = False,
+    index_base: Base = IndexBase.auto,
+    n_features: Annotated[
+        int | None, typer.Option(help="Number of features.  [default: as many as occur]", show_default=False)
+    ] = None,
+    dtype: Type = ValueType.float64,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No table, no summary.")] = False,
+    json: Json = False,
+) -> None:
+    """Choose C (and gamma, epsilon, nu) by cross-validation, and train the best model on all of DATA.
+
+    Rows of a query stay together. Ctrl-C ends the search: the best of what was found is trained and written.
+    """
+    given |= {"n_jobs": jobs} | ({"no_qid": True} if no_qid else {})
+    train_options.check(given, train_options.task_meant(given), given.get("kernel"))
+    from softmargin.cli import tuning
+    from softmargin.cli.data import DataOptions
+
+    options = DataOptions(label, index_base.value, n_features, dtype.value, jobs, no_qid)
+    grids = {"C": Cs, "gamma": gammas, "epsilon": epsilons, "nu": nus}
+    tuning.tune(
+        data,
+        model,
+        options,
+        given,
+        {name: text for name, text in grids.items() if text is not None},
+        n_folds=cv,
+        seed=fold_seed,
+        widen=widen,
+        one_standard_error=one_standard_error,
+        plot=plot,
+        force=force,
+        quiet=quiet,
+        as_json=json,
+    )
 
 
 @app.command(no_args_is_help=True)

@@ -26,7 +26,8 @@ COLUMN_FILES = (".parquet", ".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 _ROW = re.compile(rb"^[ \t]*[^\s#].*", re.MULTILINE)
 _QUERY = re.compile(rb"^[ \t]*[^\s#]+[ \t]+qid:", re.MULTILINE)
 _PIECE_BYTES = 2**22
-# How the error of the estimators begins when a label is no class. Here it is told in other words, with --task.
+# How the error of the estimators begins when a label is no class. Here it is told in other words, with --task; and so
+# are errors that begin with "Input", about values that are not finite.
 _NO_CLASS = "Unknown label type: continuous. Row"
 
 
@@ -39,12 +40,15 @@ class Labelled(NamedTuple):
     feature_names: tuple[str, ...] | None = None
     index_base: int | None = None
     store: Store | None = None
+    weights: np.ndarray | None = None
+    groups: np.ndarray | None = None  # rows that belong together, for cross-validation
 
     @property
     def for_fit(self) -> tuple[tuple, dict[str, Any]]:
         """The arguments of `fit`. A store brings its own targets, and without its queries it is plain rows."""
         if self.store is None:
-            return (self.X, self.y), {} if self.qid is None else {"qid": self.qid}
+            more = {"qid": self.qid, "sample_weight": self.weights}
+            return (self.X, self.y), {name: value for name, value in more.items() if value is not None}
         if self.qid is not None or self.store.qid is None:
             return (self.store,), {}
         weights = self.store.sample_weight
@@ -60,7 +64,7 @@ class Labelled(NamedTuple):
             return hashlib.sha256(f"{self.store.digest} {self.qid is None}".encode()).hexdigest()
         digest = hashlib.sha256(repr(self.X.shape).encode())
         parts = [self.X.data, self.X.indices, self.X.indptr] if hasattr(self.X, "indptr") else [self.X]
-        for part in (*parts, self.y, self.qid):
+        for part in (*parts, self.y, self.qid, self.weights):
             if part is not None:
                 is_text = part.dtype.kind in "OU"
                 digest.update(repr(part.tolist()).encode() if is_text else np.ascontiguousarray(part).data)
@@ -216,7 +220,7 @@ def naming(path: Path, rows: Labelled) -> Iterator[None]:
         yield
     except ValueError as error:
         message = str(error).splitlines()[0]
-        if isinstance(error, SoftmarginError) and not message.startswith(_NO_CLASS):
+        if isinstance(error, SoftmarginError) and not message.startswith((_NO_CLASS, "Input ")):
             raise
         if message.startswith("Input X contains"):
             message = f"row {_first_bad_row(rows.X) + 1} has values that are not finite (nan or inf)."

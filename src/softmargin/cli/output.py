@@ -5,7 +5,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -85,6 +85,21 @@ def showing(activity: str, *, with_bar: bool = False) -> Iterator[Callable[[str,
         yield lambda activity, share: progress.update(task, description=activity, completed=share)
 
 
+def tell_at_once(sentence: str) -> None:
+    """For answers to signals, which may come while anything is being written: no stream is used."""
+    with suppress(OSError):
+        os.write(2, f"\n{sentence}\n".encode())
+
+
+def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+    """A table: the names of the first row, and a line for each."""
+    cells = [[str(name).replace("_", " ") for name in rows[0]], *([_short(v) for v in row.values()] for row in rows)]
+    widths = [max(len(line[k]) for line in cells) for k in range(len(cells[0]))]
+    for line in cells:
+        typer.echo("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+    typer.echo()
+
+
 def note(sentence: str) -> None:
     """For the person at the terminal; what scripts read goes to the standard output."""
     typer.echo(printable(in_options(sentence)), err=True)
@@ -110,6 +125,10 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(_text(item) for item in value)
     return "none" if value is None else printable(str(value))
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else _text(value)
 
 
 def _plain(value: Any) -> Any:

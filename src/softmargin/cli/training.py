@@ -1,11 +1,10 @@
 """`softmargin train`."""
 
-import os
 import re
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,14 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
 from softmargin.core.stopping import is_at_bound
 from softmargin.core.threads import StopHandler
-from softmargin.estimators.persistence import load
-from softmargin.estimators.warnings import ConvergenceWarning
+from softmargin.estimators.persistence import load_machine
 from softmargin.io.tables import QUERY_NAME
 from softmargin.tasks.records import TASK_NAMED, Task
 
 # Parameters that --resume may change. All others are those of the model.
 LIMITS = ("C", "tol", "max_seconds", "max_iter", "n_jobs", "cache_bytes")
+# What the folds of --cv are drawn with.
+CV_SEED = 0
 # A linear model with more than MANY_FEATURES weights, and EMPTY_FACTOR times as many as the file has values, is
 # probably the result of a wrong index: `train` says so.
 MANY_FEATURES, EMPTY_FACTOR = 2**24, 16
@@ -38,6 +38,7 @@ def train(
     options: DataOptions,
     given: dict[str, Any],
     *,
+    n_folds: int | None,
     resume: bool,
     force: bool,
     quiet: bool,
@@ -47,35 +48,71 @@ def train(
     if to_stream and (resume or as_json):
         what = "--resume goes on with the model in a file" if resume else "--json describes the model in a file"
         raise typer.BadParameter(f"{what}: give MODEL a name.")
+    if resume and n_folds is not None:
+        raise typer.BadParameter("--resume goes on with one model, and --cv trains others.", param_hint="--cv")
     files.check_output(model, {"DATA": data}, force=force or resume, is_model=True)
-    estimator = _resumed(model, given) if resume else train_options.task_meant(given).home.load()()
+    estimator = _resumed(model, given) if resume else train_options.task_meant(given).machine.load()()
+    is_told = not (quiet or as_json)
+    rows = prepared(estimator, data, options, given, model if resume else None, force=force, is_told=is_told)
+    estimator.set_params(verbose=int(output.is_watched() and is_told))
+    handler = StopHandler(_tell_patience)
+    with handler.installed():
+        found = {}
+        if n_folds is not None:
+            from softmargin.cli.tuning import cross_validated
+
+            with naming(data, rows), output.showing("cross-validating"), warnings_as_notes(as_json):
+                found = cross_validated(estimator, rows, n_folds, CV_SEED)
+        summary, done = fitted_and_saved(estimator, rows, data, model, handler, as_json)
+    if as_json or not quiet:
+        output.show(summary | found, as_json, apart=to_stream)
+    if not done:
+        raise typer.Exit(output.STOPPED_EARLY)
+
+
+def prepared(
+    estimator: Any,
+    data: Path,
+    options: DataOptions,
+    given: dict[str, Any],
+    resumed: Path | None = None,
+    *,
+    force: bool = False,
+    is_told: bool,
+) -> Labelled:
+    """What is learned from; the estimator gets the parameters that are given, some of which need the labels."""
     for name in ("task", "no_qid"):  # no parameters of the estimator
         given.pop(name, None)
-    rows = _rows_for(estimator, data, options, resume=resume, is_told=not (quiet or as_json))
-    if resume:
-        _check_same_data(estimator, rows, data, model, force=force)
+    rows = _rows_for(estimator, data, options, resume=resumed is not None, is_told=is_told)
+    if resumed is not None:
+        _check_same_data(estimator, rows, data, resumed, force=force)
     if "class_weight" in given:
         given["class_weight"] = class_weights(given["class_weight"], rows.y)
     if "classes" in given:
         given["classes"] = _ordered_labels(given["classes"], rows.y)
-    if resume:
+    if resumed is not None:
         _check_unchanged(estimator, given)
-    estimator.set_params(**given, verbose=int(output.is_watched() and not quiet and not as_json))
-    handler = StopHandler(_tell_patience)
-    with handler.installed():
-        seconds = _fit(estimator, rows, data, as_json)
-        handler.is_stopping = True  # what was found is saved first, whatever happens
-        _describe_origin(estimator, rows)
-        done = estimator.status_.reached_goal
-        if not done:
-            estimator.data_digest_ = rows.digest()
-        files.save(model, lambda path: estimator.save(path, include_training_state=not done))
-    if as_json or not quiet:
-        output.show(_summary(estimator, rows, model, seconds), as_json, apart=to_stream)
+    estimator.set_params(**given)
+    return rows
+
+
+def fitted_and_saved(
+    estimator: Any, rows: Labelled, data: Path, model: Path, handler: StopHandler, as_json: bool
+) -> tuple[dict[str, Any], bool]:
+    """Train and write the model; what there is to say of it, and whether the fit reached its goal.
+
+    The handler is installed: it sees to it that what was found is written.
+    """
+    seconds = _fit(estimator, rows, data, as_json)
+    handler.is_stopping = True  # what was found is saved first, whatever happens
+    _describe_origin(estimator, rows)
+    done = estimator.status_.reached_goal
+    if not done:
+        estimator.data_digest_ = rows.digest()
+    files.save(model, lambda path: estimator.save(path, include_training_state=not done))
     if not done and not as_json:
         output.note(_stopped_early(estimator, model))
-    if not done:
-        raise typer.Exit(output.STOPPED_EARLY)
+    return _summary(estimator, rows, model, seconds), done
 
 
 def _rows_for(estimator: Any, data: Path, options: DataOptions, *, resume: bool, is_told: bool) -> Labelled:
@@ -114,7 +151,7 @@ def _fit(estimator: Any, rows: Labelled, data: Path, as_json: bool) -> float:
     began = time.perf_counter()
     earlier = getattr(estimator, "trace_", None)
     try:
-        with naming(data, rows), _warnings_as_notes(as_json):
+        with naming(data, rows), warnings_as_notes(as_json):
             given, metadata = rows.for_fit
             estimator.fit(*given, **metadata)
     except KeyboardInterrupt:
@@ -125,8 +162,7 @@ def _fit(estimator: Any, rows: Labelled, data: Path, as_json: bool) -> float:
 
 def _tell_patience() -> None:
     """Answers a signal, which may come while anything is being written: no stream is used."""
-    with suppress(OSError):
-        os.write(2, b"\nStopping: the model so far is judged and saved. Ctrl-\\ ends at once, without it.\n")
+    output.tell_at_once("Stopping: the model so far is judged and saved. Ctrl-\\ ends at once, without it.")
 
 
 def _describe_origin(estimator: Any, rows: Labelled) -> None:
@@ -150,7 +186,7 @@ def _stopped_early(estimator: Any, model: Path) -> str:
 
 
 @contextmanager
-def _warnings_as_notes(as_json: bool) -> Iterator[None]:
+def warnings_as_notes(as_json: bool) -> Iterator[None]:
     """What the estimator has to say, without the line of code that says it."""
 
     def show(message: Any, *where: Any) -> None:
@@ -159,13 +195,12 @@ def _warnings_as_notes(as_json: bool) -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the summary says the same
         warnings.showwarning = show  # type: ignore[assignment]
         yield
 
 
 def _resumed(model: Path, given: dict[str, Any]) -> Any:
-    estimator = load(model)
+    estimator, record = load_machine(model)
     task = _task(estimator)
     if given.get("task", task.word) != task.word:
         raise SoftmarginError(f"--resume goes on with the model's own task, {task.word}: leave the other out.")

@@ -4,13 +4,15 @@ The blocks depend on the data alone and results are reduced in block order, so e
 same bits. Between blocks the workers look at a check, which the loop uses for time limits and cancellation.
 """
 
+import math
 import os
 import signal
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -240,11 +242,21 @@ def thread_count(n_jobs: int | None) -> int:
 
 def available_threads() -> int:
     """Threads that this process may use at once."""
-    from joblib import cpu_count  # scikit-learn depends on it; reads affinity and cgroup quota
-
-    count = cpu_count()
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if (quota := _cgroup_quota()) is not None:
+        count = min(count, math.ceil(quota))
     limit = _outer_limit()
     return max(1, count if limit is None else min(count, limit))
+
+
+def _cgroup_quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
+    """The processors that the control group of a container leaves us, by either version of the kernel's interface."""
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        with suppress(OSError, ValueError):
+            quota, period = map(float, " ".join((root / name).read_text() for name in names).split())
+            if quota > 0.0 and period > 0.0:
+                return quota / period
+    return None
 
 
 def _outer_limit() -> int | None:

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.estimators import validation
-from softmargin.estimators.incremental import keeps_training
+from softmargin.estimators.machines.keeping import keeps_training
 
 
 def c_path(estimator: Any, X: Any, y: Any, Cs: Iterable[float], **fit_params: Any) -> list[Any]:

@@ -15,12 +15,13 @@ from softmargin.core.result import Result, Solution
 from softmargin.core.threads import Cancel, one_blas_thread
 from softmargin.data.convert import as_rows
 from softmargin.estimators import validation
-from softmargin.estimators.base import warn_unless_done
 from softmargin.estimators.incremental_fit import IncrementalFit
 from softmargin.estimators.kernel_choice import in_range, kernel_of
 from softmargin.estimators.kernel_targets import ChangingTarget
 from softmargin.estimators.kernel_work import KernelSetting, handed_over
+from softmargin.estimators.machines.keeping import KeepsTraining
 from softmargin.estimators.training_rows import TrainingRows
+from softmargin.estimators.warnings import warn_unless_done
 from softmargin.solvers.active_set.active_set import ActiveSet
 
 _NO_ROWS = (
@@ -45,12 +46,7 @@ def can_learn(estimator: Any) -> bool:
     return _has_data(estimator)
 
 
-def keeps_training(solver: Any) -> bool:
-    """Whether a fit with this solver keeps its rows, to learn more."""
-    return isinstance(solver, ActiveSet) or (isinstance(solver, str) and solver == "active_set")
-
-
-class IncrementalMixin:
+class IncrementalMixin(KeepsTraining):
     """Adds `forget` and `leave_one_out` to a kernel estimator, and all that its `partial_fit` needs.
 
     `_training` are the rows that were learned from. `_incremental` is what is kept ready to learn more of them or
@@ -63,7 +59,6 @@ class IncrementalMixin:
     _problem_scores(X), _decisions(scores) : a score for each problem, and what the user gets of them
     """
 
-    _training: TrainingRows
     _incremental: tuple[Any, IncrementalFit] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -227,20 +222,6 @@ class IncrementalMixin:
 
     def _active_set(self: Any) -> ActiveSet:
         return self.solver if isinstance(self.solver, ActiveSet) else ActiveSet()
-
-    def _remember_rows(self: Any, X: Any, y: np.ndarray, weights: np.ndarray, solver: Any) -> None:
-        """What a fit keeps of its training rows: all of them, if more are to be learned, or nothing."""
-        self._drop_training()
-        if keeps_training(solver) or self.warm_start:
-            self._keep_training(TrainingRows(X, y, weights, np.arange(y.size), y.size))
-
-    def _keep_training(self, training: TrainingRows) -> None:
-        self._training = training
-        self.row_ids_ = training.ids
-
-    def _drop_training(self) -> None:
-        for name in ("_training", "row_ids_", "_incremental"):
-            self.__dict__.pop(name, None)
 
     def _known_training(self) -> TrainingRows:
         if not hasattr(self, "_training"):

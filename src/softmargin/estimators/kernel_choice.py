@@ -31,7 +31,7 @@ def checked_kernel(estimator: Any, rows: Rows, weights: np.ndarray) -> Kernel | 
         return None
     if kernel == "linear":
         return in_range(Linear(), rows)
-    gamma = _gamma(estimator.gamma, rows, weights)
+    gamma = gamma_value(estimator.gamma, rows, weights)
     return in_range(named_kernel(kernel, gamma, estimator.degree, estimator.coef0), rows)
 
 
@@ -57,7 +57,8 @@ def kernel_of(estimator: Any) -> Kernel | None:
     return named_kernel(estimator.kernel, estimator.gamma_, estimator.degree, estimator.coef0)
 
 
-def _gamma(gamma: Any, rows: Rows, weights: np.ndarray) -> float:
+def gamma_value(gamma: Any, rows: Rows, weights: np.ndarray) -> float:
+    """The number that a gamma means for these rows, which have these weights."""
     if isinstance(gamma, str):
         validation.one_of(gamma, "gamma", ("scale", "auto"))
         if gamma == "auto":

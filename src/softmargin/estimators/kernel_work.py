@@ -19,8 +19,8 @@ from softmargin.core.trace import Clock, Trace
 from softmargin.data.columns import Occupied
 from softmargin.data.convert import thinned
 from softmargin.data.rows import Rows
-from softmargin.estimators.base import Observers, fingerprint
 from softmargin.estimators.kernel_targets import KernelTarget, Pair
+from softmargin.estimators.machines.base import Observers, fingerprint
 from softmargin.estimators.solver_choice import check_kind
 from softmargin.estimators.validation import one_of
 from softmargin.kernels.cached import CachedRows, RowStore, WholeMatrix

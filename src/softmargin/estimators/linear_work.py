@@ -19,7 +19,7 @@ from softmargin.core.trace import Clock
 from softmargin.data.columns import Columns, Occupied
 from softmargin.data.rows import Products
 from softmargin.estimators import validation
-from softmargin.estimators.base import Observers, fingerprint
+from softmargin.estimators.machines.base import Observers, fingerprint
 from softmargin.estimators.problem_settings import JointTarget, Setting
 from softmargin.estimators.solver_choice import named_solver
 from softmargin.solvers.automatic import Automatic

@@ -35,10 +35,13 @@ from softmargin.data.partitioned import (
     source_of,
 )
 from softmargin.estimators import linear_svc, linear_svr, rank_svm, validation
-from softmargin.estimators.base import Job, Observers
 from softmargin.estimators.callbacks import with_callbacks
-from softmargin.estimators.linear_base import told
 from softmargin.estimators.linear_work import aimed
+from softmargin.estimators.machines import linear_svc as linear_machine
+from softmargin.estimators.machines import linear_svr as number_machine
+from softmargin.estimators.machines.base import Job, Observers
+from softmargin.estimators.machines.linear_base import told
+from softmargin.estimators.machines.rank_svm import refuse_query_column
 from softmargin.io.store import Store, StorePart
 from softmargin.problems.on_groups import Learned, Numbers, OneAgainstRest, Posed
 from softmargin.problems.partitioned import PartitionedHinge
@@ -259,7 +262,7 @@ class LinearSVC(OnCluster, linear_svc.LinearSVC):
     """
 
     _local = linear_svc.LinearSVC
-    _found = staticmethod(linear_svc.attributes)
+    _found = staticmethod(linear_machine.attributes)
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> "LinearSVC":
@@ -324,7 +327,7 @@ class LinearSVR(OnCluster, linear_svr.LinearSVR):
     """
 
     _local = linear_svr.LinearSVR
-    _found = staticmethod(linear_svr.attributes)
+    _found = staticmethod(number_machine.attributes)
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> "LinearSVR":
@@ -373,7 +376,7 @@ class RankSVM(OnCluster, rank_svm.RankSVM):
         return self._fit_on(X, {"y": y, "qid": qid, "sample_weight": sample_weight}, client)
 
     def _posed_on(self, partitions: Partitions) -> ClusterTask:
-        rank_svm.refuse_query_column(getattr(self, "feature_names_in_", ()))
+        refuse_query_column(getattr(self, "feature_names_in_", ()))
         _check_whole(partitions.each(_queries))
         setting = self._setting()
         posed = RankPosed(uuid.uuid4().hex, setting.C, setting.equal_queries)

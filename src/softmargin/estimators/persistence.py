@@ -7,13 +7,14 @@ its file may hold (`tasks/records.py`, `tasks/layouts.py`).
 
 import os
 import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
-import sklearn
-from sklearn.utils.validation import check_is_fitted
 
 import softmargin
 from softmargin.core.errors import ModelFileError, SoftmarginError
@@ -21,12 +22,15 @@ from softmargin.estimators import validation
 from softmargin.estimators.stored.common import ORIGIN_PART, Arrays, Values
 from softmargin.io.model_file import read_model
 from softmargin.io.record import ModelRecord, Named
+from softmargin.tasks.lazy import Lazy
 from softmargin.tasks.records import TASK_NAMED, Task, task_of
 from softmargin.tasks.solvers import SOLVER_NAMED
 
 
 class SaveMixin:
-    """Adds `save` to an estimator that has a task."""
+    """Adds `save` to a machine that has a task, and so to its estimator."""
+
+    _check_fitted: Callable[[], None]
 
     def save(self, path: Any, *, include_training_state: bool = False, format: str = "softmargin") -> None:
         """Write the fitted model to one file, as a whole or not at all; `softmargin.load` reads it.
@@ -97,22 +101,36 @@ def load(path: Any) -> Any:
         The file is damaged, of another format, or from a newer version. Loading never runs code from the file.
     """
     record = read_model(path)
-    try:
-        estimator = _estimator_of(record)
+    with _naming(path):
+        estimator = _estimator_of(record, TASK_NAMED[record.kind].home)
         if not record.transform and record.calibration is None:
             return estimator
         from softmargin.estimators.stored.surroundings import wrapped
 
         return wrapped(estimator, record)
+
+
+def load_machine(path: Any) -> tuple[Any, ModelRecord]:
+    """The machine of the model, which can go on learning without scikit-learn, and the record with its surroundings."""
+    record = read_model(path)
+    with _naming(path):
+        return _estimator_of(record, TASK_NAMED[record.kind].machine), record
+
+
+@contextmanager
+def _naming(path: Any) -> Iterator[None]:
+    """What is wrong with a file is told with its name."""
+    try:
+        yield
     except SoftmarginError as error:
         raise ModelFileError(f"{os.fsdecode(path)}: {str(error).removesuffix('.')}.") from None
 
 
 def record_of(model: Any, include_training_state: bool = False) -> ModelRecord:
     """A fitted estimator as data, with the scalers and the calibration that stand around it."""
-    check_is_fitted(model)
     task = task_of(model)
     if task is not None:
+        model._check_fitted()
         _check_limits(model)
         return _record_of(model, task, include_training_state)
     from softmargin.estimators.stored.surroundings import unwrapped  # imports much of scikit-learn
@@ -142,14 +160,15 @@ def _record_of(estimator: Any, task: Task, include_training_state: bool) -> Mode
         "softmargin": softmargin.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
     }
+    if "sklearn" in sys.modules:  # machines do without it
+        versions["scikit-learn"] = sys.modules["sklearn"].__version__
     return ModelRecord(task.name, params, values, arrays, versions)
 
 
-def _estimator_of(record: ModelRecord) -> Any:
+def _estimator_of(record: ModelRecord, home: Lazy) -> Any:
     task = TASK_NAMED[record.kind]
-    cls = task.home.load()
+    cls = home.load()
     if unknown := sorted(record.params.keys() - cls().get_params(deep=False).keys()):
         raise ModelFileError(f"the parameter {shown(unknown[0])} is unknown for {record.kind}")
     estimator = cls(**{name: _param_from_data(value) for name, value in record.params.items()})

@@ -1,10 +1,11 @@
 """What makes a problem and its judge out of rows and a target: one setting for each kind of problem.
 
-A target is what a sub-problem is to learn: signed weights, classes, ordered pairs, or ranks.
+A target is what a sub-problem is to learn: signed weights, classes, ordered pairs, or ranks. The problems are imported
+where they are made, because a fit has one kind of them, and importing all would take a good part of a short fit.
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,18 +15,18 @@ from softmargin.core.threads import Workers
 from softmargin.data.rows import Products
 from softmargin.linalg.counting import Pairs
 from softmargin.problems.base import Judge
-from softmargin.problems.certificate import HingeJudge
-from softmargin.problems.hinge import Hinge
 from softmargin.problems.hinge_targets import HingeTarget
 from softmargin.problems.intercepts import Intercept
-from softmargin.problems.joint import Joint
-from softmargin.problems.joint_certificate import JointJudge
-from softmargin.problems.ordinal import Ordinal
-from softmargin.problems.ordinal_certificate import OrdinalJudge
-from softmargin.problems.ranking import Known, Ranking
-from softmargin.problems.ranking_certificate import RankingJudge
-from softmargin.problems.squared import Squared
 from softmargin.solvers.cutting_plane.state import PlaneState
+
+if TYPE_CHECKING:
+    from softmargin.problems.certificate import HingeJudge
+    from softmargin.problems.joint import Joint
+    from softmargin.problems.joint_certificate import JointJudge
+    from softmargin.problems.ordinal import Ordinal
+    from softmargin.problems.ordinal_certificate import OrdinalJudge
+    from softmargin.problems.ranking import Ranking
+    from softmargin.problems.ranking_certificate import RankingJudge
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,13 @@ class LinearSetting:
         return tuple(np.asarray(getattr(target, part.name)) for part in fields(target))  # type: ignore[arg-type]
 
     def problem(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers) -> Any:
+        from softmargin.problems.hinge import Hinge
+
         return Hinge(rows.on(workers), target, self.C, self.intercept, workers)
 
-    def judge(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers, tol: float) -> HingeJudge:
+    def judge(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers, tol: float) -> "HingeJudge":
+        from softmargin.problems.certificate import HingeJudge
+
         return HingeJudge(rows.on(workers), target, self.C, self.intercept, tol)
 
     def resumed(self, problem: Any, state: Any) -> Any:
@@ -101,6 +106,8 @@ class SquaredSetting(LinearSetting):
         return f"squared {self.intercept.key}"
 
     def problem(self, rows: Products, target: HingeTarget | np.ndarray, workers: Workers) -> Any:
+        from softmargin.problems.squared import Squared
+
         return Squared(rows.on(workers), target, self.C, self.intercept, workers)
 
 
@@ -127,15 +134,19 @@ class JointSetting:
     def parts(self, target: JointTarget) -> tuple[np.ndarray, ...]:
         return target.codes, np.array([target.n_classes]), target.weights
 
-    def problem(self, rows: Products, target: JointTarget, workers: Workers) -> Joint:
+    def problem(self, rows: Products, target: JointTarget, workers: Workers) -> "Joint":
+        from softmargin.problems.joint import Joint
+
         given = target.codes, target.weights, target.n_classes, self.C, self.intercept
         return Joint(rows.on(workers), *given, workers)
 
-    def judge(self, rows: Products, target: JointTarget, workers: Workers, tol: float) -> JointJudge:
+    def judge(self, rows: Products, target: JointTarget, workers: Workers, tol: float) -> "JointJudge":
+        from softmargin.problems.joint_certificate import JointJudge
+
         given = target.codes, target.weights, target.n_classes, self.C, self.intercept
         return JointJudge(rows.on(workers), *given, tol)
 
-    def resumed(self, problem: Joint, state: Any) -> Any:
+    def resumed(self, problem: "Joint", state: Any) -> Any:
         witnesses = state.planes.witnesses if isinstance(state, PlaneState) else ()
         if any(
             witness.classes.size != problem.n_rows or int(witness.classes.max(initial=0)) >= problem.n_classes
@@ -177,16 +188,22 @@ class RankSetting:
     def parts(self, target: RankTarget) -> tuple[np.ndarray, ...]:
         return target.y, target.queries, target.weights
 
-    def problem(self, rows: Products, target: RankTarget, workers: Workers) -> Ranking:
+    def problem(self, rows: Products, target: RankTarget, workers: Workers) -> "Ranking":
+        from softmargin.problems.ranking import Ranking
+
         return Ranking(rows.on(workers), target.pairs, self.C, self.average, workers)
 
-    def judge(self, rows: Products, target: RankTarget, workers: Workers, tol: float) -> RankingJudge:
+    def judge(self, rows: Products, target: RankTarget, workers: Workers, tol: float) -> "RankingJudge":
+        from softmargin.problems.ranking_certificate import RankingJudge
+
         return RankingJudge(rows.on(workers), target.pairs, self.C, self.average, workers, tol)
 
-    def resumed(self, problem: Ranking, state: Any) -> Any:
+    def resumed(self, problem: "Ranking", state: Any) -> Any:
         step = _last_step(state)
         if step is None:
             return state
+        from softmargin.problems.ranking import Known
+
         f = state.best.f
         net, _ = problem.pairs.count(problem.pairs.take(f), workers=problem.workers)
         return _with_hint(state, Known(problem.risk(f), net, step))
@@ -214,13 +231,17 @@ class OrdinalSetting:
     def parts(self, target: OrdinalTarget) -> tuple[np.ndarray, ...]:
         return target.ranks, target.weights
 
-    def problem(self, rows: Products, target: OrdinalTarget, workers: Workers) -> Ordinal:
+    def problem(self, rows: Products, target: OrdinalTarget, workers: Workers) -> "Ordinal":
+        from softmargin.problems.ordinal import Ordinal
+
         return Ordinal(rows.on(workers), target.ranks, target.weights, self.C, self.margins, workers)
 
-    def judge(self, rows: Products, target: OrdinalTarget, workers: Workers, tol: float) -> OrdinalJudge:
+    def judge(self, rows: Products, target: OrdinalTarget, workers: Workers, tol: float) -> "OrdinalJudge":
+        from softmargin.problems.ordinal_certificate import OrdinalJudge
+
         return OrdinalJudge(rows.on(workers), target.ranks, target.weights, self.C, self.margins, tol)
 
-    def resumed(self, problem: Ordinal, state: Any) -> Any:
+    def resumed(self, problem: "Ordinal", state: Any) -> Any:
         witnesses = state.planes.witnesses if isinstance(state, PlaneState) else ()
         if any(witness.rows.size != problem.n_thresholds for witness in witnesses):
             raise SoftmarginError("the training state belongs to other classes: fit with warm_start=False.")

@@ -1,12 +1,12 @@
 """What the user gave, checked: parameters, labels and weights. Each error names the cause and the next thing to try."""
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.stopping import Stop
@@ -18,6 +18,8 @@ _UNTRAINED = {"relative_gap": 1.0, "epsilon": 1.0, "kkt": 2.0}
 # two sides of the diagonal may differ by _ASYMMETRY of the largest entry: float32 matrices do.
 _BLOCK_VALUES = 1 << 22
 _ASYMMETRY = 1e-5
+# Below this number of rows it is not strange that nearly all labels differ.
+_FEW_ROWS = 20
 # The squares of targets up to this size are finite numbers.
 _LARGEST_TARGET = 1e150
 # Numbers with fractions are taken for labels of ordered classes only if there are at most this share as many different
@@ -110,24 +112,32 @@ def seed(random_state: Any) -> int:
 def class_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sorted classes, and for each row the position of its class."""
     found = _distinct(y)
-    # scikit-learn looks for numbers with fractions, and warns of integers that are nearly all different.
     if y.dtype.kind not in "biu" or 2 * found[0].size > y.size:
         _check_classes(y)
     return found
 
 
 def _check_classes(y: np.ndarray) -> None:
-    """scikit-learn's check, with the first row whose label is a number with a fraction."""
-    try:
-        check_classification_targets(y)
-    except ValueError:
-        if y.dtype.kind != "f" or not (is_fraction := y != np.rint(y)).any():
-            raise
+    """Refuse labels that are no classes; warn of classes that look like measurements."""
+    if y.dtype.kind not in "biufUO" or (y.dtype.kind == "O" and not isinstance(y[0], str)):
+        raise SoftmarginError(
+            f"Unknown label type: unknown. y holds {y[0]!r} ({y.dtype}), which is no class: name classes by whole "
+            "numbers or text."
+        )
+    if y.dtype.kind == "f" and (is_fraction := y != np.rint(y)).any():
         row = int(np.argmax(is_fraction))
         raise SoftmarginError(
             f"Unknown label type: continuous. Row {row} of y holds {y[row]}, which is no class: name classes by whole "
             "numbers or text. To learn real numbers use LinearSVR or SVR, to learn their order RankSVM."
-        ) from None
+        )
+    n_classes = np.unique(y).size
+    if y.size > _FEW_ROWS and y.size > n_classes > 0.5 * y.size:
+        warnings.warn(
+            f"The number of unique classes, {n_classes}, is greater than 50% of the number of samples, {y.size}. `y` "
+            "could represent a regression problem, not a classification problem.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def given_classes(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -239,7 +249,7 @@ def ordered_classes(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray
 def _check_ordinal_targets(y: np.ndarray) -> None:
     """Refuse what holds no classes. Fractions may be classes (half stars), unless most of them occur only once."""
     if y.dtype.kind != "f" or (y == np.rint(y)).all():
-        check_classification_targets(y)
+        _check_classes(y)
         return
     n_distinct = np.unique(y).size
     if n_distinct > _DISTINCT_SHARE * y.size:

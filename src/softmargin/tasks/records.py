@@ -38,6 +38,7 @@ class Task:
     Attributes
     ----------
     home : the estimator; its name is also what a model file calls its models
+    machine : the same without scikit-learn
     word : what `--task` calls it on the command line
     has_kernel : whether `--kernel` leads to it, or the absence of it
     target : what it learns: "classes", "queries" (an order within them), "numbers", or "nothing" but the rows
@@ -52,6 +53,7 @@ class Task:
     """
 
     home: Lazy
+    machine: Lazy
     word: str
     has_kernel: bool
     target: str
@@ -69,6 +71,11 @@ class Task:
     def name(self) -> str:
         return self.home.name
 
+    def is_of(self, estimator: Any) -> bool:
+        """Whether this is the estimator or the machine of the task, and of no class derived from them."""
+        kind = type(estimator)
+        return (kind.__module__, kind.__name__) in {(each.module, each.name) for each in (self.home, self.machine)}
+
     @property
     def solvers(self) -> tuple[str, ...]:
         """What its parameter `solver` may be, beside a solver object."""
@@ -78,6 +85,7 @@ class Task:
 TASKS = (
     Task(
         home=Lazy("softmargin.estimators.linear_svc:LinearSVC"),
+        machine=Lazy("softmargin.estimators.machines.linear_svc:LinearSVC"),
         word="classify",
         has_kernel=False,
         target="classes",
@@ -93,6 +101,7 @@ TASKS = (
     ),
     Task(
         home=Lazy("softmargin.estimators.svc:SVC"),
+        machine=Lazy("softmargin.estimators.machines.svc:SVC"),
         word="classify",
         has_kernel=True,
         target="classes",
@@ -108,6 +117,7 @@ TASKS = (
     ),
     Task(
         home=Lazy("softmargin.estimators.linear_svr:LinearSVR"),
+        machine=Lazy("softmargin.estimators.machines.linear_svr:LinearSVR"),
         word="regress",
         has_kernel=False,
         target="numbers",
@@ -123,6 +133,7 @@ TASKS = (
     ),
     Task(
         home=Lazy("softmargin.estimators.svr:SVR"),
+        machine=Lazy("softmargin.estimators.machines.svr:SVR"),
         word="regress",
         has_kernel=True,
         target="numbers",
@@ -138,6 +149,7 @@ TASKS = (
     ),
     Task(
         home=Lazy("softmargin.estimators.linear_one_class_svm:LinearOneClassSVM"),
+        machine=Lazy("softmargin.estimators.machines.linear_one_class_svm:LinearOneClassSVM"),
         word="oneclass",
         has_kernel=False,
         target="nothing",
@@ -153,6 +165,7 @@ TASKS = (
     ),
     Task(
         home=Lazy("softmargin.estimators.one_class_svm:OneClassSVM"),
+        machine=Lazy("softmargin.estimators.machines.one_class_svm:OneClassSVM"),
         word="oneclass",
         has_kernel=True,
         target="nothing",
@@ -168,6 +181,7 @@ TASKS = (
     ),
     Task(
         home=Lazy("softmargin.estimators.rank_svm:RankSVM"),
+        machine=Lazy("softmargin.estimators.machines.rank_svm:RankSVM"),
         word="rank",
         has_kernel=False,
         target="queries",
@@ -182,6 +196,7 @@ TASKS = (
     ),
     Task(
         home=Lazy("softmargin.estimators.ordinal_svc:OrdinalSVC"),
+        machine=Lazy("softmargin.estimators.machines.ordinal_svc:OrdinalSVC"),
         word="ordinal",
         has_kernel=False,
         target="classes",
@@ -202,7 +217,7 @@ WORDS = tuple(dict.fromkeys(task.word for task in TASKS))
 def task_of(estimator: Any) -> Task | None:
     """The task of an estimator of ours; None for others, and for classes derived from ours."""
     task = TASK_NAMED.get(type(estimator).__name__)
-    return task if task is not None and task.home.load() is type(estimator) else None
+    return task if task is not None and task.is_of(estimator) else None
 
 
 def task_behind(estimator: Any) -> Task | None:

@@ -13,7 +13,6 @@ from softmargin.core.errors import ModelFileError, SoftmarginError
 from softmargin.core.result import Certificate
 from softmargin.core.status import Status
 from softmargin.core.trace import Record, Trace
-from softmargin.estimators.training_state import pack_states, unpack_states
 from softmargin.io.record import ModelRecord, typed
 from softmargin.tasks.layouts import ORIGIN
 from softmargin.tasks.records import TASK_NAMED
@@ -86,6 +85,8 @@ def pack_state(estimator: Any, values: Values, arrays: Arrays) -> None:
             "this model keeps no training state, because its fit reached its goal: fit with warm_start=True, or save "
             "without include_training_state."
         )
+    from softmargin.estimators.training_state import pack_states
+
     fingerprint, states = estimator._state
     value, parts = pack_states(states)
     values["state"] = {"fingerprint": fingerprint} | value
@@ -99,6 +100,8 @@ def unpack_state(estimator: Any, record: ModelRecord) -> None:
         return
     if not hasattr(estimator, "status_") or value is None:
         raise ModelFileError("the training state is not complete")
+    from softmargin.estimators.training_state import unpack_states
+
     fingerprint = typed(value.get("fingerprint"), str, "the fingerprint")
     states = unpack_states(value, arrays, len(estimator.certificates_), {}, TASK_NAMED[record.kind].states)
     estimator._state = (fingerprint, states)

@@ -1,4 +1,4 @@
-"""What the linear estimators have in common: from what they are to learn to a job, and to a certificate."""
+"""What the linear machines have in common: from what they are to learn to a job, and to a certificate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,6 @@ from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Certificate, Result, Solution, WeightStart
@@ -15,8 +14,8 @@ from softmargin.core.threads import Workers, one_blas_thread, thread_count
 from softmargin.data.convert import as_products, column_names, is_storage, with_targets
 from softmargin.data.rows import Products
 from softmargin.estimators import validation
-from softmargin.estimators.base import Estimator, Job, Work
 from softmargin.estimators.linear_work import LinearWork
+from softmargin.estimators.machines.base import Job, Machine, Work
 from softmargin.estimators.problem_settings import Setting
 from softmargin.problems.intercepts import Intercept, intercept_named
 from softmargin.solvers.base import Solver
@@ -52,11 +51,12 @@ class Posed:
     stored: Callable[[Products], list[Solution]]
 
 
-class LinearEstimator(Estimator):
+class LinearMachine(Machine):
     """An estimator with weights of the features, `coef_`."""
 
     solver: Any
     coef_: np.ndarray
+    intercept_: np.ndarray
     # _posed(setting, X, y, ...) -> Posed: the sub-problems of these rows and targets, with sample weights and whatever
     # else `fit` takes.
     _posed: Any
@@ -80,7 +80,7 @@ class LinearEstimator(Estimator):
         """X and y, checked as in scikit-learn; a storage of the user's own keeps its contract by itself."""
         if is_storage(X):
             return X, self._checked_beside(X, y, **options)
-        return validate_data(self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype="numeric", **options)
+        return self._matrix(X, y, **options)
 
     def _checked_beside(self, rows: Products, y: Any, *, reset: bool = True) -> np.ndarray:
         """y, checked beside a storage, whose number of columns is that of the model from now on, or was before."""
@@ -96,11 +96,7 @@ class LinearEstimator(Estimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None, and X does "
                 "not bring it."
             )
-        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-        y = column_or_1d(y, warn=True)
-        if y.size != rows.n_rows:
-            raise SoftmarginError(f"there are {y.size} targets for {rows.n_rows} rows: give one for each row.")
-        return y
+        return self._checked_targets(y, rows.n_rows)
 
     def _check_columns(self, rows: Products) -> None:
         """Whether a storage has the columns of the model."""
@@ -119,7 +115,7 @@ class LinearEstimator(Estimator):
     def _to_predict(self, X: Any) -> Any:
         if not is_storage(X):
             return super()._to_predict(X)
-        check_is_fitted(self)
+        self._check_fitted()
         self._check_columns(X)
         return X
 
@@ -147,7 +143,7 @@ class LinearEstimator(Estimator):
 
     def _certified(self, X: Any, y: Any, **more: Any) -> Certificate:
         """The certificate of the fitted model on its training data; see `certify`."""
-        check_is_fitted(self)
+        self._check_fitted()
         y, more = with_targets(X, y, more)
         X, y = self._validated(X, y, reset=False)
         posed = self._posed(self._setting(), X, y, **more)

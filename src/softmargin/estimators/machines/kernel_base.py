@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Result
@@ -15,12 +14,12 @@ from softmargin.core.threads import Workers, one_blas_thread, thread_count
 from softmargin.data.convert import as_rows, is_storage
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.base import Estimator
 from softmargin.estimators.kernel_choice import checked_kernel, kernel_of
 from softmargin.estimators.kernel_scoring import kernel_scores
 from softmargin.estimators.kernel_targets import KernelTarget
 from softmargin.estimators.kernel_work import KernelSetting, KernelWork, kernel_solver, needs_convex
-from softmargin.estimators.linear_base import WITNESS_TOL
+from softmargin.estimators.machines.base import Machine
+from softmargin.estimators.machines.linear_base import WITNESS_TOL
 from softmargin.kernels.cached import CachedRows
 from softmargin.kernels.matrix import DirectRows, KernelRows
 from softmargin.kernels.precomputed import PrecomputedRows
@@ -32,7 +31,7 @@ STOP_RULES = {"gap": "relative_gap", "kkt": "kkt"}
 _MANY_ROWS = 20_000
 
 
-class KernelEstimator(Estimator):
+class KernelMachine(Machine):
     """An estimator with the parameters of a kernel and of its solvers, and with support vectors."""
 
     C: float
@@ -44,16 +43,12 @@ class KernelEstimator(Estimator):
     cache_size: float | None
     stopping: str
     support_: np.ndarray
+    n_support_: np.ndarray
+    shape_fit_: tuple[int, int]
     support_vectors_: Any
     dual_coef_: np.ndarray
     intercept_: np.ndarray
     linear_twin: str  # the estimator that solves the problem of a linear kernel on the data themselves
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._is_precomputed
-        tags.input_tags.pairwise = self._is_precomputed
-        return tags
 
     @property
     def _is_precomputed(self) -> bool:
@@ -76,8 +71,7 @@ class KernelEstimator(Estimator):
         """X (and y, if it is among the options), checked; a kernel matrix is dense."""
         if is_storage(X):
             X = as_rows(X).native()
-        accept_sparse = False if self._is_precomputed else "csr"
-        return validate_data(self, X, accept_sparse=accept_sparse, accept_large_sparse=True, dtype="numeric", **options)
+        return self._matrix(X, sparse=not self._is_precomputed, **options)
 
     def _work(
         self, rows: Rows, workers: Workers, targets: Sequence[KernelTarget], weights: np.ndarray, solver: Any
@@ -129,7 +123,7 @@ class KernelEstimator(Estimator):
 
     def _expanded(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         """Scores of new rows: for each column of coefficients the sum over the support vectors, plus its intercept."""
-        check_is_fitted(self)
+        self._check_fitted()
         X = self._validated(X, reset=False)
         n_threads = thread_count(self.n_jobs)
         scores = kernel_scores(

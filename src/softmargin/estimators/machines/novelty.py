@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
-from sklearn.base import OutlierMixin
-
 from softmargin.core.result import Certificate
 from softmargin.core.status import Status
 
 
-class NoveltyMixin(OutlierMixin):
+class Novelty:
     """An estimator that tells whether rows are like those that it was trained on."""
 
     status_: Status

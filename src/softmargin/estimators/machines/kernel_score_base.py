@@ -4,20 +4,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from softmargin.core.result import Certificate, DualStart, Result, Solution
 from softmargin.core.stopping import is_at_bound
 from softmargin.data.rows import Rows
 from softmargin.estimators import validation
-from softmargin.estimators.base import Job
-from softmargin.estimators.kernel_base import KernelEstimator
 from softmargin.estimators.kernel_targets import KernelTarget
+from softmargin.estimators.machines.base import Job
+from softmargin.estimators.machines.kernel_base import KernelMachine
 from softmargin.estimators.support_rows import support_rows
 from softmargin.solvers.dual_state import at_bounds
 
 
-class KernelScore(KernelEstimator):
+class KernelScoreMachine(KernelMachine):
     """A kernel estimator whose problem is one target over the rows of positive weight."""
 
     # _target(y, index, weights) -> KernelTarget: what is learned from the rows of `index`, which have these weights.
@@ -123,7 +122,7 @@ class KernelScore(KernelEstimator):
 
     def _certified(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
         """The certificate of the fitted model on its training data; see `certify`."""
-        check_is_fitted(self)
+        self._check_fitted()
         X, y = self._checked(X, y, reset=False)
         base, target = self._posed(X, y, sample_weight)
         nobody = np.zeros(X.shape[0], dtype=np.int64)  # all rows are of the same kind
@@ -135,7 +134,7 @@ class KernelScore(KernelEstimator):
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features, for the linear kernel: shape (1, n_features), read-only."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self._linear_weights(self.dual_coef_.T)
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -143,7 +142,7 @@ class KernelScore(KernelEstimator):
         return self._decisions(self._problem_scores(X))
 
     def _problem_scores(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
+        self._check_fitted()
         return self._expanded(X, np.ascontiguousarray(self.dual_coef_.T))
 
     def _decisions(self, scores: np.ndarray) -> np.ndarray:

@@ -1,11 +1,11 @@
 """What stands between `fit` and `run`: everything that all estimators do alike.
 
 An estimator checks its parameters and y, and says what is to be solved: a `Job`. From there on the way is the same for
-all of them, in `Estimator._run`:
+all of them, in `Machine._run`:
 
     rows of X -> the job's work on these rows -> where to start -> solve -> fitted attributes -> state -> warnings
 
-with threads, interrupts, a progress display and scikit-learn's callbacks around it.
+with threads, interrupts, a progress display and, in estimators, scikit-learn's callbacks around it.
 """
 
 import hashlib
@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from softmargin.core.errors import SoftmarginError
 from softmargin.core.progress import Part, Progress
 from softmargin.core.result import Certificate, Result, Solution
 from softmargin.core.status import Status
@@ -29,12 +28,12 @@ from softmargin.core.trace import Clock, Observer
 from softmargin.data.columns import Occupied
 from softmargin.data.convert import as_rows
 from softmargin.data.rows import Products
-from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin
+from softmargin.estimators.machines.checks import check_matrix, checked_targets
+from softmargin.estimators.machines.parameters import Parameters
 from softmargin.estimators.persistence import SaveMixin
-from softmargin.estimators.plain_state import PlainStateMixin
-from softmargin.estimators.warnings import ConvergenceWarning
 from softmargin.tasks.layouts import ORIGIN
 
+NO_TARGETS: Any = object()  # y of data that have none
 Candidate = Callable[[Any], Solution]
 Observers = Callable[[int, Candidate], Sequence[Observer]]
 
@@ -95,8 +94,19 @@ class Job:
     keep: Callable[[list[Result]], None] = lambda results: None
 
 
-class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator):
-    """An estimator with the parameters `tol`, `max_iter`, `max_seconds`, `n_jobs`, `warm_start` and `verbose`."""
+class Bridge(Protocol):
+    """Somebody else who watches the sub-problems, such as callbacks of scikit-learn."""
+
+    def observer(self, k: int, candidate: Candidate, attributes: Callable[[list[Any]], dict[str, Any]]) -> Observer: ...
+
+    def close(self, final: dict[str, Any]) -> None: ...
+
+
+class Machine(SaveMixin, Parameters):
+    """A model with the parameters `tol`, `max_iter`, `max_seconds`, `n_jobs`, `warm_start` and `verbose`.
+
+    The methods from `_matrix` to `_tell_shortfall` are those that scikit-learn's surface replaces (`surface.py`).
+    """
 
     tol: float
     max_iter: int | None
@@ -104,18 +114,43 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
     n_jobs: int | None
     warm_start: bool
     verbose: int
+    n_features_in_: int
     status_: Status
     certificate_: Certificate
+    _frames_to_caller = 2  # from `fit` to the user's line
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def _matrix(
+        self, X: Any, y: Any = NO_TARGETS, *, reset: bool = True, sparse: bool = True, copy: bool = False
+    ) -> Any:
+        """X, or X and y if there are targets; `reset` makes the features of X those of the model."""
+        check_matrix(X)
+        if reset:
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        elif X.shape[1] != self.n_features_in_:
+            raise SoftmarginError(f"X has {X.shape[1]} features, but the model was trained on {self.n_features_in_}.")
+        X = X.copy() if copy else X
+        return X if y is NO_TARGETS else (X, checked_targets(y, X.shape[0]))
+
+    def _checked_targets(self, y: Any, n_rows: int) -> np.ndarray:
+        """y beside rows that are no matrix."""
+        return checked_targets(y, n_rows)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_features_in_"):
+            raise SoftmarginError(f"this {type(self).__name__} is not fitted yet: call fit first.")
+
+    def _bridge(self, X: Any, y: Any, metadata: dict[str, Any], job: Job) -> Bridge | None:
+        """Who else is to be told about the course of the fit."""
+        return None
+
+    def _tell_shortfall(self, stop: Stop, stacklevel: int) -> None:
+        """Warn that the fit ended before its goal. Who fits a machine looks at `status_`."""
 
     def _to_predict(self, X: Any) -> Any:
         """X, checked against what the model was trained on."""
-        check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        self._check_fitted()
+        return self._matrix(X, reset=False)
 
     def _run(self, job: Job, X: Any, y: Any, metadata: dict[str, Any]) -> None:
         """Solve, and store all that a fit leaves behind.
@@ -123,13 +158,13 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
         It is called by a function that `fit` calls, and so a warning names the line that called `fit`.
         """
         clock = Clock()
-        bridge = CallbackBridge.of(self, X, y, metadata, len(job.titles), job.stop.max_iter)
+        bridge = self._bridge(X, y, metadata, job)
         lines = progress_lines(self.verbose, job.titles, job.stop)
         with fitting(job.n_threads, lines) as (cancel, workers):
             rows = self._rows(X, workers)
             work = job.work(rows, workers)
             for note in work.notes:
-                warnings.warn(note, UserWarning, stacklevel=FRAMES_TO_CALLER + 2)
+                warnings.warn(note, UserWarning, stacklevel=self._frames_to_caller + 2)
             starts = self._starts(job, work, rows)
 
             def observers(k: int, candidate: Candidate) -> list[Observer]:
@@ -153,8 +188,8 @@ class Estimator(PlainStateMixin, SaveMixin, CallbackSupportMixin, BaseEstimator)
         if cancel.is_set:
             raise KeyboardInterrupt
         for note in [*work.remarks(results), *self._remarks()]:
-            warnings.warn(note, UserWarning, stacklevel=FRAMES_TO_CALLER + 2)
-        warn_unless_done(self, work.stop, FRAMES_TO_CALLER + 2)
+            warnings.warn(note, UserWarning, stacklevel=self._frames_to_caller + 2)
+        self._tell_shortfall(work.stop, self._frames_to_caller + 2)
 
     def _rows(self, X: Any, workers: Workers) -> Any:
         """The rows of X, as the problems of this estimator need them."""
@@ -245,43 +280,3 @@ def fitting(n_threads: int, lines: Sequence[Part]) -> Iterator[tuple[Cancel, Wor
         for line in lines:
             stack.callback(line.close)
         yield cancel, workers
-
-
-def warn_unless_done(estimator: Any, stop: Stop, stacklevel: int) -> None:
-    """Once, with what was reached, what it bounds, and what to change; `stacklevel` is the caller's."""
-    if estimator.status_.reached_goal or estimator.status_ is Status.STOPPED:
-        return
-    limits = {
-        Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
-        Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
-        Status.BUDGET: "use solver='ocas', which is exact, or give the solver more passes (softmargin.SGD(epochs=100))",
-    }
-    if getattr(estimator, "solver_", "").startswith("Coordinate"):
-        limits[Status.BUDGET] = (
-            "scale the features, or lower C, because coordinate descent hardly gets on; solver='ocas' bears more, but "
-            "takes no squared loss"
-        )
-    if estimator.status_ in limits:
-        advice = (
-            f"To get closer, {limits[estimator.status_]}; warm_start=True and another fit continue from here. Features "
-            "on similar scales (StandardScaler, MaxAbsScaler) need fewer iterations."
-        )
-    else:
-        lower = ", or lower C" if "C" in estimator.get_params(deep=False) else ""  # one-class estimators have none
-        advice = (
-            "Rounding in double precision allows no more: accept this by a larger tol, scale the features "
-            f"(StandardScaler, MaxAbsScaler){lower}."
-        )
-    message = f"{estimator.status_} {_reached(estimator.certificate_, stop)} {advice}"
-    warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
-
-
-def _reached(certificate: Certificate, stop: Stop) -> str:
-    if stop.rule == "kkt":
-        return f"The KKT violation is {certificate.kkt_violation:.2g} (tol={stop.tol:g})."
-    gap = certificate.relative_gap
-    goal = f"tol={stop.tol:g}" if stop.rule == "relative_gap" else f"tol={stop.tol:g} is for the rule {stop.rule!r}"
-    return (
-        f"The relative duality gap is {gap:.2g} ({goal}): the objective is at most {100 * max(gap, 0.0):.3g} % of its "
-        "value above the optimum."
-    )

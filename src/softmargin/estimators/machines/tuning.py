@@ -1,0 +1,254 @@
+"""Tuning any machine by cross-validation: a table of scores over C and one or two more parameters, and a choice.
+
+    solve the grid: for each value of the other parameters all C from the smallest to the largest, each from the last
+    while the best value lies at the edge of its grid: solve the next values beyond it
+    choose the best mean score, or with the rule of one standard error the smoothest model that is as good
+
+Classifiers are solved by the searches of `LinearSVCCV` and `SVCCV`, in which folds share one copy of the rows and the
+kernel values. Others are fitted fold by fold, with `warm_start` from one C to the next. After Ctrl-C the choice is made
+among what was found until then.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from softmargin.core.errors import SoftmarginError
+from softmargin.data.convert import as_rows
+from softmargin.estimators import validation
+from softmargin.estimators.kernel_choice import gamma_value
+from softmargin.estimators.machines.cells import Budget, Cell, Fold, SearchInterrupted
+from softmargin.estimators.machines.cells import Task as CellTask
+from softmargin.estimators.machines.folds import folds_of
+from softmargin.estimators.machines.kernel_search import copied, kernel_cells
+from softmargin.estimators.machines.linear_search import linear_cells
+from softmargin.metrics import accuracy, roc_area, swapped_pairs
+from softmargin.prediction.labels import labels_from_scores
+from softmargin.tasks.records import TASK_NAMED
+
+# Where the best value lies at the edge, so many more values beyond it are solved, a step of the grid apart.
+WIDER_BY = 2
+# Parameters whose grids are widened: they are on a log scale, and any positive value makes sense.
+WIDENED = ("C", "gamma")
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is learned from: rows, targets, and if there are some queries and weights of the rows."""
+
+    X: Any
+    y: Any
+    qid: Any = None
+    weights: Any = None
+
+
+@dataclass
+class Table:
+    """Scores by the values of the parameters; one score for each fold in which it was found."""
+
+    names: tuple[str, ...]
+    n_folds: int
+    measure: str
+    scores: dict[tuple, list[float]] = field(default_factory=dict)
+    gaps: dict[tuple, float] = field(default_factory=dict)
+    n_support: dict[tuple, float] = field(default_factory=dict)
+
+    def add(self, point: tuple, score: float, gap: float, n_support: int) -> None:
+        self.scores.setdefault(point, []).append(score)
+        self.gaps[point] = max(gap, self.gaps.get(point, gap))
+        self.n_support[point] = max(n_support, self.n_support.get(point, 0))
+
+    def mean(self, point: tuple) -> float:
+        return float(np.mean(self.scores[point]))
+
+    def error(self, point: tuple) -> float:
+        """The standard error of the mean over the folds."""
+        found = self.scores[point]
+        return float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else 0.0
+
+    def complete(self) -> list[tuple]:
+        """Points with the most scores: of all folds, unless there was an interrupt. Smoother models come first."""
+        most = max(map(len, self.scores.values()), default=0)
+        points = [point for point, found in self.scores.items() if len(found) == most]
+        return sorted(points, key=lambda point: _smoothness(dict(zip(self.names, point, strict=True))))
+
+    def best(self) -> tuple:
+        """The best mean; of several equally good ones the smoothest."""
+        return max(self.complete(), key=self.mean)
+
+    def chosen(self, one_standard_error: bool) -> tuple:
+        """The best point, or the smoothest one whose mean is within one standard error of the best."""
+        best = self.best()
+        least = self.mean(best) - self.error(best) if one_standard_error else self.mean(best)
+        return next(point for point in self.complete() if self.mean(point) >= least)
+
+    def params(self, point: tuple) -> dict[str, float]:
+        return dict(zip(self.names, point, strict=True))
+
+
+def _smoothness(params: dict[str, float]) -> tuple[float, ...]:
+    """Ascending: a small gamma, then a small C, then a wide tube make a smooth model."""
+    return params.get("gamma", 0.0), params.get("C", 0.0), -params.get("epsilon", 0.0), params.get("nu", 0.0)
+
+
+@dataclass
+class Tuning:
+    """A search with the machine `plain` over `grids`, the values of each parameter.
+
+    Folds keep the rows of a query, or of one of the `groups`, together.
+    """
+
+    plain: Any
+    data: Data
+    grids: dict[str, Sequence[float]]
+    n_folds: int
+    seed: int
+    n_rounds: int = 3
+    one_standard_error: bool = False
+    groups: Any = None
+
+    def __post_init__(self) -> None:
+        self.task = TASK_NAMED[type(self.plain).__name__]
+        self.is_interrupted = False
+        X, y = self.data.X, self.data.y
+        self._classes = self._codes = None
+        if self.task.word == "classify":
+            self._classes, self._codes = validation.class_labels(y)
+        elif self.task.target == "nothing" and (y is None or not np.array_equal(np.unique(y), [-1, 1])):
+            raise SoftmarginError(
+                "a one-class model can only be tuned with labels 1 (usual) and -1 (outlier) to score it by."
+            )
+        groups, n_rows = self.data.qid if self.groups is None else self.groups, X.shape[0]
+        classes = y if self.task.target in ("classes", "nothing") else None
+        codes = None if classes is None else np.unique(classes, return_inverse=True)[1].ravel()
+        if self.task.target == "nothing":  # outliers are held out only: they are not what is to be learned
+            self.folds = _novelty_folds(y, self.n_folds, self.seed, self.data.weights)
+        else:
+            self.folds = folds_of(n_rows, self.n_folds, self.seed, codes, groups, self.data.weights)
+        self.grids = {name: sorted(values) for name, values in self.grids.items()}
+        self.table = Table(tuple(self.grids), self.n_folds, MEASURES[self.task.word][0])
+
+    def run(self) -> dict[str, float]:
+        """Search, and return the parameters that were chosen; an interrupt ends the search and is remembered."""
+        try:
+            self._solve(self.grids)
+            for _ in range(self.n_rounds):
+                wider = self._beyond_the_edge()
+                if not wider:
+                    break
+                for name, values in wider.items():
+                    self._solve({**self.grids, name: values})
+                    self.grids[name] = sorted({*self.grids[name], *values})
+        except KeyboardInterrupt:
+            if not self.table.scores:
+                raise
+            self.is_interrupted = True
+        return self.table.params(self.table.chosen(self.one_standard_error))
+
+    def _beyond_the_edge(self) -> dict[str, list[float]]:
+        best = self.table.params(self.table.best())
+        wider = {}
+        for name in WIDENED:
+            values = self.grids.get(name, ())
+            if len(values) < 2:
+                continue
+            steps = range(1, WIDER_BY + 1)
+            if best[name] == values[-1]:
+                wider[name] = [values[-1] * (values[-1] / values[-2]) ** k for k in steps]
+            elif best[name] == values[0]:
+                wider[name] = [values[0] * (values[0] / values[1]) ** k for k in steps]
+        return wider
+
+    def _solve(self, grids: Mapping[str, Sequence[float]]) -> None:
+        """Every point of these grids, into the table."""
+        if self._codes is not None:
+            self._solve_cells(grids)
+            return
+        others = [name for name in grids if name != "C"]
+        for values in product(*(grids[name] for name in others)):
+            for fold in self.folds:
+                model = copied(self.plain, warm_start=True, **dict(zip(others, values, strict=True)))
+                path: list[dict[str, float]] = [{"C": C} for C in sorted(grids["C"])] if "C" in grids else [{}]
+                for at in path:
+                    given = dict(zip(others, values, strict=True)) | at
+                    self._fit(model.set_params(**at), fold)
+                    n_support = getattr(model, "support_", np.empty(0)).size
+                    score = MEASURES[self.task.word][1](model, self.data, fold.held_out)
+                    point = tuple(given[name] for name in self.table.names)
+                    self.table.add(point, score, model.certificate_.relative_gap, n_support)
+
+    def _fit(self, model: Any, fold: Fold) -> None:
+        more = {} if self.data.qid is None else {"qid": self.data.qid}
+        model.fit(self.data.X, self.data.y, sample_weight=fold.weights, **more)
+
+    def _solve_cells(self, grids: Mapping[str, Sequence[float]]) -> None:
+        assert self._classes is not None
+        assert self._codes is not None
+        Cs = np.array(sorted(grids["C"]))
+        X, y = self.data.X, self.data.y
+        plain = copied(self.plain)
+        checked, _ = self.plain._validated(X, y=y)
+        weights = validation.row_weights(self.data.weights, len(y))
+        _, stop, *_ = self.plain._limits()
+        gammas: list[Any] = list(grids.get("gamma", ())) or [getattr(plain, "gamma", None)]
+        n_solves = len(self.folds) * Cs.size * max(1, len(grids.get("gamma", ())))
+        task = CellTask(checked, self._classes, self._codes, weights, self.folds, Cs, Budget(stop, n_solves))
+        try:
+            if self.task.has_kernel:
+                cells, values, _ = kernel_cells(task, plain, gammas, 0)
+            else:
+                cells, values = linear_cells(task, plain, 0), [0.0]  # linear models have no gamma
+        except SearchInterrupted as interrupt:
+            self._take(interrupt.cells, interrupt.gammas, Cs)
+            raise
+        self._take(cells, values, Cs)
+
+    def _take(self, cells: Sequence[Sequence[Sequence[Cell]]], gammas: Sequence[Any], Cs: np.ndarray) -> None:
+        assert self._classes is not None
+        for fold, of_fold in zip(self.folds, cells, strict=True):
+            truth = self.data.y[fold.held_out]
+            counts = None if self.data.weights is None else self.data.weights[fold.held_out]
+            for gamma, line in zip(gammas, of_fold, strict=False):
+                for C, cell in zip(Cs.tolist(), line, strict=False):
+                    hits = labels_from_scores(cell.decisions, self._classes) == truth
+                    given = {"C": C, "gamma": gamma}
+                    point = tuple(given[name] for name in self.table.names)
+                    gap = max(part.relative_gap for part in cell.certificates)
+                    self.table.add(point, float(np.average(hits, weights=counts)), gap, cell.n_support)
+
+
+def scale_gamma(X: Any, weights: Any) -> float:
+    """The gamma "scale" of these rows."""
+    return gamma_value("scale", as_rows(X), validation.row_weights(weights, X.shape[0]))
+
+
+def _novelty_folds(y: np.ndarray, n_folds: int, seed: int, weights: Any) -> list[Fold]:
+    """Usual rows in training, and both kinds among those that are held out."""
+    found = folds_of(y.size, n_folds, seed, (y == 1).astype(int), None, weights)
+    return [Fold(np.where(y == 1, fold.weights, 0.0), fold.held_out) for fold in found]
+
+
+def _r2(model: Any, data: Data, at: np.ndarray) -> float:
+    y = np.asarray(data.y, dtype=np.float64)[at]
+    weights = np.ones(y.size) if data.weights is None else data.weights[at]
+    errors = np.square(y - model.predict(data.X[at]))
+    spread = float(weights @ np.square(y - np.average(y, weights=weights)))
+    return 1.0 - float(weights @ errors) / spread if spread > 0.0 else 0.0
+
+
+def _pairs(model: Any, data: Data, at: np.ndarray) -> float:
+    qid = None if data.qid is None else data.qid[at]
+    return 1.0 - swapped_pairs(data.y[at], model.predict(data.X[at]), qid)
+
+
+# What is maximised for each kind of task: its name, and what measures it on held-out rows.
+MEASURES: dict[str, tuple[str, Any]] = {
+    "classify": ("accuracy", None),
+    "regress": ("r2", _r2),
+    "rank": ("pairs_correct", _pairs),
+    "ordinal": ("accuracy", lambda model, data, at: accuracy(data.y[at], model.predict(data.X[at]))),
+    "oneclass": ("roc_area", lambda model, data, at: roc_area(data.y[at] == 1, model.decision_function(data.X[at]))),
+}
