@@ -34,8 +34,9 @@ _spec = importlib.util.spec_from_file_location(
 _module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)
 CASES = [case for case in _module.catalogue() if np.unique(np.sign(case.v[case.v != 0])).size == 2]
-# Where the values of the problem are lost in the rounding of kernel values at large C.
-COARSE = {"unscaled features": 1e-2, "columns from 1e-6 to 1e6": np.inf, "weights over ten decades": 1e-4}
+# Where the values of the problem are lost in the rounding of kernel values at large C: how far it comes then depends on
+# the order in which the machine's BLAS adds.
+COARSE = {"unscaled features": 1e-1, "columns from 1e-6 to 1e6": np.inf, "weights over ten decades": 1e-4}
 CANCER = load_breast_cancer()
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((400, 4))

@@ -214,12 +214,6 @@ class IncrementalMixin(KeepsTraining):
             found.append((beta, result))
         return found
 
-    def _loss_parameters(self) -> tuple:
-        return ()
-
-    def _check_left_out(self, training: TrainingRows) -> None:
-        """An error if the rows are too few to leave one out."""
-
     def _active_set(self: Any) -> ActiveSet:
         return self.solver if isinstance(self.solver, ActiveSet) else ActiveSet()
 

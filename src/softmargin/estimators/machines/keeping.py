@@ -32,3 +32,10 @@ class KeepsTraining:
     def _drop_training(self) -> None:
         for name in ("_training", "row_ids_", "_incremental"):
             self.__dict__.pop(name, None)
+
+    def _loss_parameters(self) -> tuple:
+        """Parameters of the loss, beside C, that may change between two calls."""
+        return ()
+
+    def _check_left_out(self, training: TrainingRows) -> None:
+        """An error if the rows are too few to leave one out."""
