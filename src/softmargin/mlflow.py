@@ -71,13 +71,13 @@ class LogConvergence:
         self.min_seconds = min_seconds
 
     def setup(self, estimator: Any, context: Any) -> None:
+        self._logged: dict[str, float] = {}
+        self._left_out: dict[str, Any] = {}
         run = mlflow.active_run()
         if run is None:
             raise SoftmarginError("no MLflow run is active: call fit within mlflow.start_run().")
         self._run_id = run.info.run_id  # MLflow keeps the active run by thread, and classes have threads of their own
-        self._client = mlflow.MlflowClient()
-        self._logged: dict[str, float] = {}
-        self._left_out: dict[str, Any] = {}
+        self._client: Any = mlflow.MlflowClient()
 
     def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:
         """Nothing is known yet."""
@@ -99,7 +99,8 @@ class LogConvergence:
     def teardown(self, estimator: Any, context: Any) -> None:
         for prefix, record in self._left_out.items():
             self._log(prefix, record)
-        del self._client, self._logged, self._left_out  # the model keeps this callback, and may be stored
+        self._client = None  # the model keeps this callback, and may be stored
+        self._left_out.clear()
 
     def _log(self, prefix: str, record: Any) -> None:
         now = int(1000 * time.time())
