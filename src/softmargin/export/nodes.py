@@ -46,20 +46,6 @@ class Arithmetic:
             return self.apply("ReduceMax", name, np.array([1]), keepdims=1)
         return self.apply("ReduceMax", name, axes=[1], keepdims=1)
 
-    def power(self, name: str, degree: int) -> str:
-        """A whole power by products; runtimes compute the operator Pow with fewer digits."""
-        if degree == 0:
-            return self.apply("Add", self.apply("Mul", name, 0.0), 1.0)
-        found = None
-        while True:
-            if degree % 2:
-                found = name if found is None else self.apply("Mul", found, name)
-            degree //= 2
-            if degree == 0:
-                assert found is not None
-                return found
-            name = self.apply("Mul", name, name)
-
     def columns(self, name: str, index: Any) -> str:
         return self.apply("Gather", name, np.asarray(index, dtype=np.int64), axis=1)
 
