@@ -27,7 +27,7 @@ ALLOWED = {
     "estimators": {"core", "data", "kernels", "linalg", "problems", "solvers", "io", "metrics", "prediction", "tasks"},
     "export": {"core", "estimators.stored.parts", "io", "kernels.functions", "prediction", "tasks"},
     "report": {"core", "metrics"},
-    "cli": {"core", "estimators", "io", "prediction", "report", "tasks"},
+    "cli": {"core", "estimators", "io", "onnx", "prediction", "report", "tasks"},
 }
 # Foreign packages that live in some parts only.
 HOME_OF = {

@@ -96,7 +96,8 @@ def test_several_classes_and_names_as_labels(run, tmp_path):
     assert len(rows[0].split()) == 3
     found = json.loads(run("evaluate", model, tmp_path / "iris.csv", "--label", "kind", "--json").stdout)
     assert found["accuracy"] > 0.9
-    assert "roc_area" not in found
+    assert "break_even" not in found
+    assert set(found["confusion"]) == {"setosa", "versicolor", "virginica"}
 
 
 def test_options_reach_the_estimator(run, cancer, tmp_path):

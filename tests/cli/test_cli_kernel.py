@@ -59,7 +59,7 @@ def test_several_classes(run, iris, tmp_path):
     X, _ = softmargin.load_svmlight(iris)
     rows = [line.split() for line in run("predict", model, iris, "--scores").stdout.splitlines()]
     np.testing.assert_allclose(np.array(rows, dtype=float), estimator.decision_function(X))
-    assert json.loads(run("evaluate", model, iris, "--json").stdout).keys() == {"rows", "accuracy"}
+    assert json.loads(run("evaluate", model, iris, "--json").stdout)["per_class"].keys() == {"0", "1", "2"}
     described = json.loads(run("info", model, "--json").stdout)
     assert list(described["certificates"]) == ["0 against 1", "0 against 2", "1 against 2"]
     assert described["of_each_class"] == estimator.n_support_.tolist()

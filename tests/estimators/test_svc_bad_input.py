@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from softmargin import OCAS, SGD, SMO, SVC, BlockSMO, SoftmarginError, Status
+from softmargin import OCAS, SGD, SMO, SVC, ActiveSet, BlockSMO, SoftmarginError, Status
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, -1.0], [3.0, 0.0], [4.0, 2.0], [5.0, 1.5]])
 Y = np.array([0, 0, 0, 1, 1, 1])
@@ -49,7 +49,15 @@ K = X @ X.T
             {"solver": "block", "working_set": "second_order"},
             r"working_set='second_order' is a rule for pairs, but solver='block' works on blocks: use solver='smo'",
         ),
-        ({"stopping": "soon"}, r"stopping='soon' is unknown: choose one of 'gap', 'kkt'"),
+        ({"stopping": "soon"}, r"stopping='soon' is unknown: choose one of 'gap', 'kkt', 'gain'"),
+        (
+            {"stopping": "gain", "solver": "block"},
+            r"stopping='gain' is a rule for pair steps, but solver='block' makes",
+        ),
+        (
+            {"stopping": "gain", "solver": ActiveSet()},
+            r"stopping='gain' is a rule for pair steps, .* or stopping='kkt'",
+        ),
         ({"decision_function_shape": "ova"}, r"decision_function_shape='ova' is unknown: choose one of 'ovr', 'ovo'"),
         ({"cache_bytes": 0}, r"cache_bytes=0 must be a positive"),
         ({"cache_bytes": "1 GB"}, r"cache_bytes='1 GB' must be a positive"),

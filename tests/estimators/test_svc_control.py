@@ -69,6 +69,18 @@ class TestLimits:
             model = SVC(10.0, solver=SMALL, max_iter=3, tol=1e-6, stopping="kkt").fit(X, y)
         assert f"KKT violation is {model.certificate_.kkt_violation:.2g} (tol=1e-06)" in str(caught[0].message)
 
+    def test_the_rule_by_gain(self, binary):
+        X, y = binary
+        asked = SVC(10.0, stopping="gain", working_set="hybrid_maximum_gain").fit(X, y)
+        own = SVC(10.0, solver=SMO(rule="hybrid_maximum_gain", stopping="gain")).fit(X, y)
+        assert_same_model(own, asked)
+        assert asked.status_ is Status.OPTIMAL
+        assert asked.certificate_.kkt_violation <= 1e-3
+        with pytest.warns(ConvergenceWarning, match=r"shorter than tol.*KKT violation is .*leave out strict=False"):
+            early = SVC(10.0, solver=SMO(rule="hybrid_maximum_gain", stopping="gain", strict=False)).fit(X, y)
+        assert early.status_ is Status.SMALL_STEP
+        assert early.n_iter_[0] < asked.n_iter_[0]
+
     @pytest.mark.parametrize("make", [BlockSMO, SMO, ActiveSet, IPM])
     def test_the_stop_rule_of_a_solver_object_counts(self, binary, make):
         X, y = binary

@@ -128,6 +128,17 @@ def test_an_interrupt_of_a_shared_search_keeps_finished_cells(cancer, monkeypatc
     assert isinstance(LinearSVC(), LinearMachine)
 
 
+def test_one_standard_error_of_the_estimators(cancer):
+    X, y = cancer
+    Cs = [0.001, 0.02, 0.04, 0.07, 0.1, 0.2]
+    plain, smooth = (LinearSVCCV(Cs=Cs, one_standard_error=wanted).fit(X, y) for wanted in (False, True))
+    mean, error = plain.scores_.mean(axis=0), plain.scores_.std(axis=0, ddof=1) / np.sqrt(5)
+    assert Cs[int(mean.argmax())] == plain.C_
+    k = int(np.flatnonzero(mean >= mean.max() - error[mean.argmax()])[0])
+    assert smooth.C_ == Cs[k] < plain.C_
+    assert smooth.best_score_ == mean[k]
+
+
 def test_novelties_are_scored_by_labels():
     rng = np.random.default_rng(0)
     X = np.concatenate([3 + rng.standard_normal((40, 2)), rng.standard_normal((10, 2)) - 3])

@@ -234,6 +234,69 @@ class TestNarrow:
             beta = np.array([1.0, 0.0, -2.0])
             np.testing.assert_array_equal(part.product(beta), exact @ beta)
 
+    def test_a_part_that_fits_beside_the_rows_leaves_them_there(self):
+        store = CachedRows(source(), room_for(6))
+        store.fetch(index_of(0, 4))
+        part = store.narrow(index_of(4, 0, 7))
+        assert sorted(store.lru.cached()) == [0, 4]
+        assert not np.shares_memory(part.slab, store.slab)
+        assert store.n_cached * N + part.slab.size <= 6 * N
+        check_slab(store, K)
+
+    def test_else_it_takes_their_memory_and_gives_it_back(self):
+        store, slots = CachedRows(source(), room_for(6)), index_of(0, 4, 9, 12, 20, 29)
+        store.fetch(slots)
+        before, index = store.slab, index_of(9, 2, 0, 7, 4, 25, 26, 27, 29, 1)
+        part = store.narrow(index)
+        assert np.shares_memory(part.slab, before)
+        assert store.n_cached == 0
+        assert sorted(index[part.lru.cached()]) == [0, 4, 9, 29]
+        check_slab(part, K[np.ix_(index, index)])
+        part.fetch(index_of(1, 3))  # the rows 2 and 7
+        smaller = index_of(0, 1, 2, 3, 4)
+        again = part.narrow(smaller)
+        assert part.n_cached == 0 or not np.shares_memory(again.slab, part.slab)
+        active, rows = index[smaller], index_of(4, 2, 13, 9)
+        aside = np.setdiff1d(np.arange(N), active)
+        found = np.full((N, aside.size), np.nan)
+        for some, values in store.widened(again, active, rows, aside):
+            found[some] = values
+        np.testing.assert_array_equal(found[rows], K[np.ix_(rows, aside)])
+        check_slab(store, K)
+        check_slab(again, K[np.ix_(active, active)])
+        if np.shares_memory(store.slab, before):
+            assert sorted(store.lru.cached()) == [2, 4, 9]  # those of `rows` that the part had
+            assert again.n_cached == 0
+        np.testing.assert_array_equal(again.slab[again.fetch(smaller)], K[np.ix_(active, active)])
+        check_slab(store, K)
+
+    @pytest.mark.parametrize("n_known", [1, 5, 6])
+    def test_back_and_forth(self, n_known):
+        store = CachedRows(source(), room_for(6))
+        active = np.arange(0, N, 2)
+        aside = np.arange(1, N, 2)
+        for _ in range(3):
+            store.fetch(np.arange(n_known))
+            part = store.narrow(active)
+            part.fetch(index_of(14, 3, 9))
+            rows = np.arange(N)
+            total = np.zeros(aside.size)
+            for _some, values in store.widened(part, active, rows, aside):
+                total += values.sum(axis=0)
+            np.testing.assert_allclose(total, K[:, aside].sum(axis=0), rtol=1e-12)
+            check_slab(store, K)
+            assert store.slab.shape == (6, N)
+
+    def test_looking_only_leaves_the_part_its_rows(self):
+        store = CachedRows(source(), room_for(6))
+        store.fetch(np.arange(6))
+        active, aside = np.arange(20), np.arange(20, N)
+        part = store.narrow(active)
+        for some, values in store.widened(None, active, index_of(3, 25), aside):
+            np.testing.assert_array_equal(values, K[np.ix_(some, aside)])
+        assert part.n_cached == 6
+        check_slab(part, K[:20, :20])
+
     def test_nothing_is_left(self):
         store = CachedRows(source(), room_for(4))
         store.fetch(index_of(1, 2))

@@ -28,7 +28,7 @@ from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.base import run
 from softmargin.solvers.dual_state import DualState
 from softmargin.solvers.smo.shrink import latest, part_of
-from softmargin.solvers.smo.smo import RULES, SMO, Variables
+from softmargin.solvers.smo.smo import BY_SETS, GREEDY_ROWS, RULES, SMO, Variables
 
 _spec = importlib.util.spec_from_file_location("catalogue", Path(__file__).parent.parent / "contract" / "catalogue.py")
 _module = importlib.util.module_from_spec(_spec)
@@ -37,7 +37,11 @@ CASES = [case for case in _module.catalogue() if len(case.y) < 1000]
 
 # Pure maximum gain may end anywhere (Theorem 7).
 CONVERGENT = [rule for rule in RULES if rule != "maximum_gain"]
-GAIN_RULES = ["maximum_gain", "hybrid_maximum_gain", "gain_one_row", "gain_all_cached"]
+GAIN_RULES = ["maximum_gain", "hybrid_maximum_gain", "gain_one_row", "gain_all_cached", "gain_recent_rows"]
+# Sets by gain take seconds to get there.
+TO_THE_LAST_DIGIT = [rule for rule in RULES if rule != "gain_sets"]
+# Greedy needs the whole matrix in the cache.
+WITH_SMALL_CACHES = [rule for rule in RULES if rule != "greedy"]
 
 
 def problem_of(X, v, kernel, C=1.0, *, dtype=np.float64, cached=None):
@@ -178,7 +182,7 @@ def test_a_maximum_gain_step_needs_at_most_one_new_row(rule):
         gain_steps += 1
         assert state.misses - before.misses <= 1
         assert state.hits - before.hits == 2 - (state.misses - before.misses)
-        if rule != "gain_all_cached":
+        if rule not in ("gain_all_cached", "gain_recent_rows"):
             assert set(state.pair) & set(before.pair)
     assert gain_steps > 200
 
@@ -301,7 +305,7 @@ def test_float32_rows(rule):
 # Shrinking.
 
 
-@pytest.mark.parametrize("rule", CONVERGENT)
+@pytest.mark.parametrize("rule", [r for r in CONVERGENT if r in WITH_SMALL_CACHES])
 def test_shrinking_changes_the_way_not_the_end(rule):
     X, y = noisy(400)
     cases = {"on": SMO(rule=rule), "with tol": SMO(rule=rule, tol=1e-7), "off": SMO(rule=rule, shrinking=False)}
@@ -315,7 +319,7 @@ def test_shrinking_changes_the_way_not_the_end(rule):
     assert max(duals) - min(duals) <= 1e-7 * max(duals)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", WITH_SMALL_CACHES)
 def test_a_shrunk_problem_claims_nothing(rule):
     X, y = noisy(400)
     problem = problem_of(X, y, RBF(0.5), 10.0, cached=50)
@@ -343,7 +347,7 @@ def test_a_shrunk_problem_claims_nothing(rule):
 def test_variables_set_aside_wrongly_come_back():
     X, y = noisy(400)
     problem = problem_of(X, y, RBF(0.5), 10.0, cached=50)
-    for rule in CONVERGENT:
+    for rule in set(CONVERGENT) & set(WITH_SMALL_CACHES):
         solver = SMO(rule=rule)
         state = solver.init(problem)
         while part_of(state) is None:
@@ -356,11 +360,193 @@ def test_variables_set_aside_wrongly_come_back():
         assert result.counts["unshrinkings"] > state.unshrinkings
 
 
+# The stop rules.
+
+
+def literal_steps(matrix, y, C, tol, *, by_gain, clipped=True):
+    """The HMG paper's algorithm, word for word: its steps until its own stop, or until the KKT gap is at most tol.
+
+    If it is not `clipped`, the step of its stop is the one without the box.
+    """
+    n, eta = len(y), 1e-8
+    beta, wish = np.zeros(n), y.copy()
+    lo, hi = np.minimum(0, C * y), np.maximum(0, C * y)
+    pair = None
+
+    def step_of(i, j):
+        """The gain of a pair and its step, which raises i if it is positive."""
+        d, a = wish[i] - wish[j], matrix[i, i] + matrix[j, j] - 2 * matrix[i, j]
+        room = min(hi[i] - beta[i], beta[j] - lo[j]) if d > 0 else -min(beta[i] - lo[i], hi[j] - beta[j])
+        mu = min(d / a, room) if d > 0 else max(d / a, room)
+        return 0.5 * a * mu * (2 * d / a - mu), mu
+
+    for steps in range(100_000):
+        i = int(np.argmax(np.where(beta < hi, wish, -np.inf)))
+        j = int(np.argmin(np.where(beta > lo, wish, np.inf)))
+        if not by_gain and wish[i] - wish[j] <= tol:
+            return steps
+        chosen = [k for k in pair or () if eta * C < abs(beta[k]) < (1 - eta) * C]
+        if chosen:
+            found = [(*step_of(b, k), b, k) for b in pair for k in range(n) if k != b]
+            _, mu, i, j = max(found, key=lambda one: one[0])
+            free = abs(wish[i] - wish[j]) / (matrix[i, i] + matrix[j, j] - 2 * matrix[i, j])
+            if by_gain and (abs(mu) if clipped else free) < tol:
+                return steps
+        elif by_gain and wish[i] - wish[j] <= tol:
+            return steps
+        _, mu = step_of(i, j)
+        beta[i], beta[j] = np.clip(beta[i] + mu, lo[i], hi[i]), np.clip(beta[j] - mu, lo[j], hi[j])
+        wish -= mu * (matrix[i] - matrix[j])
+        pair = (i, j)
+    raise AssertionError("no end")
+
+
+def test_hybrid_maximum_gain_makes_the_steps_of_the_paper():
+    X, y = noisy(60)
+    problem = problem_of(X, y, RBF(0.5), 10.0)
+    matrix = whole_matrix(problem)
+    solver = SMO(rule="hybrid_maximum_gain", shrinking=False, tol=1e-3)
+    by_kkt = solved(problem, replace(solver, stopping="kkt"))
+    assert by_kkt.status is Status.OPTIMAL
+    assert by_kkt.counts["iterations"] == literal_steps(matrix, y, 10.0, 1e-3, by_gain=False)
+    by_gain = solved(problem, replace(solver, stopping="gain", strict=False))
+    assert by_gain.status is Status.SMALL_STEP
+    assert by_gain.counts["iterations"] == literal_steps(matrix, y, 10.0, 1e-3, by_gain=True)
+    assert by_gain.certificate.kkt_violation > 1e-3
+    without_box = solved(problem, replace(solver, stopping="gain", strict=False, clipped=False))
+    assert without_box.counts["iterations"] == literal_steps(matrix, y, 10.0, 1e-3, by_gain=True, clipped=False)
+    assert without_box.counts["iterations"] >= by_gain.counts["iterations"]
+    confirmed = solved(problem, replace(solver, stopping="gain"))
+    assert confirmed.status is Status.OPTIMAL
+    assert confirmed.certificate.kkt_violation <= 1e-3
+    assert confirmed.counts["iterations"] > by_gain.counts["iterations"]
+
+
+# Over many rows a pair is found from both of its rows, with gains that differ by rounding: the way depends on it.
+@pytest.mark.parametrize("rule", [r for r in CONVERGENT if r not in ("gain_all_cached", "gain_recent_rows")])
+def test_a_solve_ends_at_the_step_that_reaches_the_kkt_gap(rule):
+    X, y = noisy()
+    problem = problem_of(X, y, RBF(0.5), 10.0)
+    by_hand = SMO(rule=rule, shrinking=False, slice_steps=1)
+    state = by_hand.init(problem)
+    while by_hand.measure(problem, state).kkt > 1e-2:
+        state = by_hand.step(problem, state)
+    solver = SMO(rule=rule, stopping="kkt", shrinking=False, tol=1e-2)
+    problem = problem_of(X, y, RBF(0.5), 10.0)  # nothing is in its cache yet
+    result = solved(problem, solver, tol=1e-2)
+    assert result.status is Status.OPTIMAL
+    assert result.counts["iterations"] == state.iterations
+    again = solved(problem, solver, tol=1e-2, start=result.state)
+    assert again.counts["iterations"] == result.counts["iterations"]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("shrinking", [True, False])
+def test_the_rule_by_gain(rule, strict, shrinking):
+    X, y = noisy(150)
+    solver = SMO(rule=rule, stopping="gain", strict=strict, shrinking=shrinking, tol=1e-3)
+    result = solved(problem_of(X, y, RBF(0.5), 10.0), solver)
+    by_gain = rule in GAIN_RULES or rule == "greedy"
+    if result.status is Status.SMALL_STEP:
+        assert by_gain
+        assert not strict
+        assert result.certificate.kkt_violation > 1e-3
+    else:
+        assert result.status is Status.OPTIMAL or rule == "maximum_gain"
+        assert result.certificate.kkt_violation <= 1e-3
+
+
+def test_a_claim_that_is_not_confirmed_is_followed_by_a_slightly_smaller_one():
+    X, y = noisy()
+    problem = problem_of(X, y, RBF(0.5), 10.0)
+    judge = KernelJudge(problem.K, problem.loss, problem.is_convex)
+    claims = []
+
+    def doubting(solution):
+        certificate = judge(solution)
+        claims.append(certificate.kkt_violation)
+        return certificate if len(claims) > 1 else replace(certificate, kkt_violation=1.01e-3)
+
+    solver = SMO(stopping="kkt", tol=1e-3)
+    result = run(solver, problem, Stop(tol=1e-3, rule="kkt"), doubting, workers=problem.workers)
+    assert result.status is Status.OPTIMAL
+    assert len(claims) == 2
+    assert claims[0] > claims[1] > 0.8 * claims[0]
+
+
+# The rules by gain of Section 2.5, and greedy.
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"rule": "gain_recent_rows", "recent": 2}, {"rule": "hybrid_maximum_gain"}),
+        ({"rule": "gain_recent_rows", "recent": 120}, {"rule": "gain_all_cached"}),
+    ],
+    ids=["two rows", "all rows"],
+)
+def test_rules_by_gain_that_are_the_same(one, other):
+    X, y = noisy(120)
+    results = [
+        solved(problem_of(X, y, RBF(0.5), 10.0), SMO(shrinking=False, **settings), tol=1e-6)
+        for settings in (one, other)
+    ]
+    assert results[0].counts["iterations"] == results[1].counts["iterations"]
+    np.testing.assert_array_equal(results[0].state.beta, results[1].state.beta)
+
+
+def test_greedy_takes_the_best_of_all_pairs():
+    X, y = noisy(60)
+    problem = problem_of(X, y, RBF(0.5), 10.0)
+    matrix = whole_matrix(problem)
+    solver = SMO(rule="greedy", shrinking=False, slice_steps=1)
+    state = solver.init(problem)
+    for _ in range(100):
+        before, state = state, solver.step(problem, state)
+        wish = y - matrix @ before.beta
+        d = np.maximum(wish[:, None] - wish, 0.0)
+        a = matrix.diagonal()[:, None] + matrix.diagonal() - 2 * matrix
+        np.fill_diagonal(a, 1.0)
+        mu = np.minimum(d / a, np.minimum((problem.hi - before.beta)[:, None], before.beta - problem.lo))
+        best = float((mu * d - 0.5 * a * mu**2).max())
+        gained = objective(matrix, y, state.beta) - objective(matrix, y, before.beta)
+        assert gained == pytest.approx(best, rel=1e-6, abs=1e-12)
+
+
+def test_sets_by_gain_take_in_one_row_at_a_time():
+    X, y = noisy(120)
+    problem = problem_of(X, y, RBF(0.5), 10.0, cached=8)
+    solver = SMO(rule="gain_sets", block=4, shrinking=False, slice_steps=1)
+    state = solver.init(problem)
+    sizes = set()
+    for _ in range(150):
+        before, state = state, solver.step(problem, state)
+        last, members = set(before.scratch.members), set(state.scratch.members)
+        sizes.add(len(members))
+        at_bounds = all(not problem.lo[k] < before.beta[k] < problem.hi[k] for k in last)
+        if last and not at_bounds:
+            assert len(members - last) == 1
+            assert len(last - members) == (1 if len(last) == 4 else 0)
+            assert state.misses - before.misses <= 1
+    assert sizes == {2, 3, 4}
+
+
+def test_greedy_says_what_it_needs():
+    X, y = noisy(50)
+    with pytest.raises(SoftmarginError, match="needs the whole kernel matrix in the cache, and 10 of its 50 rows fit"):
+        SMO(rule="greedy").init(problem_of(X, y, RBF(0.5), cached=10))
+    n = GREEDY_ROWS + 1
+    X, y = noisy(n)
+    with pytest.raises(SoftmarginError, match="for up to 2,000 rows, and here are 2,001"):
+        SMO(rule="greedy").init(problem_of(X, y, RBF(0.5)))
+
+
 # Caches, starts, interrupts.
 
 
 @pytest.mark.parametrize("shrinking", [False, True])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", WITH_SMALL_CACHES)
 def test_a_cache_of_two_rows(rule, shrinking):
     X, y = noisy(150)
     problem = problem_of(X, y, RBF(0.5), 10.0, cached=2)
@@ -372,14 +558,14 @@ def test_a_cache_of_two_rows(rule, shrinking):
     assert with_all.counts["misses"] < result.counts["misses"]
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", WITH_SMALL_CACHES)
 def test_resuming_continues_exactly(rule):
     X, y = noisy(400)
 
     def ended_after(problem, steps, start=None):
         return solved(problem, SMO(rule=rule), start=start, tol=0.0, max_iter=steps)
 
-    total = 150 if rule == "decomposition" else 1000
+    total = 150 if rule in BY_SETS else 1000
     straight = ended_after(problem_of(X, y, RBF(0.5), 10.0, cached=50), total)
     problem = problem_of(X, y, RBF(0.5), 10.0, cached=50)
     state = ended_after(problem, total // 4).state
@@ -464,7 +650,7 @@ def test_a_slice_of_working_sets_ends_though_each_takes_thousands_of_pair_steps(
 # Kernels that are not positive semi-definite, and precision that ends.
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", TO_THE_LAST_DIGIT)
 @pytest.mark.parametrize("shrinking", [False, True])
 def test_indefinite_kernels_end_at_a_stationary_point(rule, shrinking):
     X, y = noisy(100)
@@ -481,7 +667,7 @@ def test_indefinite_kernels_end_at_a_stationary_point(rule, shrinking):
         assert by_gap.status is Status.STALLED  # no bound, so it goes on until there is nothing left to do
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", TO_THE_LAST_DIGIT)
 def test_an_unreachable_tolerance_ends(rule):
     X, y = noisy(60)
     problem = problem_of(X, y, RBF(0.5), 10.0)
@@ -508,7 +694,9 @@ def test_rules_have_the_numbers_that_the_loop_knows():
     from softmargin.solvers.smo import _loop
 
     numbers = (_loop.MOST_VIOLATING, _loop.SECOND_ORDER, _loop.MAXIMUM_GAIN, _loop.HYBRID, _loop.ONE_ROW)
-    assert tuple(RULES.values()) == (*numbers, _loop.ALL_CACHED, _loop.ALL_CACHED + 1)
+    numbers += (_loop.ALL_CACHED, _loop.RECENT_ROWS, _loop.GREEDY)
+    assert tuple(RULES.values())[: len(numbers)] == numbers
+    assert list(RULES)[len(numbers) :] == list(BY_SETS)
 
 
 def test_the_loop_runs_without_the_compiler():
@@ -526,7 +714,8 @@ X = np.random.default_rng(0).standard_normal((25, 2))
 y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
 for rule in RULES:
     workers = Workers(1)
-    K = CachedRows(DirectRows(as_rows(X), RBF(0.5), np.float64, workers), 3 * 200, workers)
+    n_cached = 25 if rule == "greedy" else 3
+    K = CachedRows(DirectRows(as_rows(X), RBF(0.5), np.float64, workers), n_cached * 200, workers)
     problem = BoxQP(K, RowLoss.classification(y, 5.0), workers)
     solver = SMO(rule=rule, slice_steps=10)
     state = solver.init(problem)
@@ -547,6 +736,7 @@ for rule in RULES:
     [
         ({"rule": "best"}, "unknown working-set rule 'best': choose one of"),
         ({"block": 1}, "block=1 must be at least 2"),
+        ({"recent": 0}, "recent=0 must be at least 1"),
         ({"slice_steps": 0}, "slice_steps=0 must be at least 1"),
         ({"eta": 0.5}, r"eta=0\.5 must be at least 0 and below 0\.5"),
     ],

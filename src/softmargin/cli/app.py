@@ -1,6 +1,5 @@
 """The commands and their options. Nothing heavy is imported before a command runs: help is instant."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +7,31 @@ import typer
 
 import softmargin
 from softmargin.cli import options as train_options
+from softmargin.cli.arguments import (
+    Base,
+    Data,
+    Drop,
+    ExportFormat,
+    Features,
+    FoldScaling,
+    Force,
+    Grid,
+    Group,
+    IndexBase,
+    Jobs,
+    Json,
+    Label,
+    Method,
+    Model,
+    NoQueries,
+    Probability,
+    Scale,
+    Scaling,
+    StoredType,
+    Type,
+    ValueType,
+    Weight,
+)
 from softmargin.cli.output import reporting_errors
 
 app = typer.Typer(
@@ -20,43 +44,12 @@ app = typer.Typer(
     "DATA is svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), .npz, .npy, .csv, .parquet, or a store that convert "
     "wrote; - is the standard input or output. "
     "Exit codes: 0 done, 1 error, 2 wrong usage, 3 stopped before the tolerance was reached.",
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-
-
-class ValueType(StrEnum):
-    float32 = "float32"
-    float64 = "float64"
-
-
-class StoredType(StrEnum):
-    uint8 = "uint8"
-    float32 = "float32"
-    float64 = "float64"
-
-
-class IndexBase(StrEnum):
-    auto = "auto"
-    zero = "0"
-    one = "1"
-
-
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="Rows with labels.", show_default=False)]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.")]
-Label = Annotated[
-    str | None,
-    typer.Option(help="Column of the labels: a name (.csv, .parquet, .npz) or a number (.npy).", show_default=False),
-]
-NoQueries = Annotated[bool, typer.Option("--no-qid", help="For rankings: all rows are one query, whatever their qid.")]
-Base = Annotated[IndexBase, typer.Option("--index-base", help="Number of the first feature in svmlight text.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace the file even if something else is in it.")]
-Type = Annotated[ValueType, typer.Option("--dtype", help="Type in which values of text are kept.")]
 
 
 def _version(wanted: bool) -> None:
@@ -85,10 +78,17 @@ def train(
         int | None,
         typer.Option("--cv", metavar="FOLDS", help="Also show scores of held-out rows.", show_default=False),
     ] = None,
+    scale: Scale = None,
+    fold_scaling: FoldScaling = False,
+    probability: Probability = None,
     jobs: Jobs = -1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where MODEL was stopped.")] = False,
     force: Force = False,
     label: Label = None,
+    weight: Weight = None,
+    group: Group = None,
+    drop: Drop = None,
+    features: Features = None,
     no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
     n_features: Annotated[
@@ -109,11 +109,37 @@ def train(
     from softmargin.cli import training
     from softmargin.cli.data import DataOptions
 
-    options = DataOptions(label, index_base.value, n_features, dtype.value, jobs, no_qid)
-    training.train(data, model, options, given, n_folds=cv, resume=resume, force=force, quiet=quiet, as_json=json)
+    options = DataOptions(
+        label,
+        index_base.value,
+        n_features,
+        dtype.value,
+        jobs,
+        no_qid,
+        weight=weight,
+        group=group,
+        drop=train_options.names(drop) or (),
+        features=train_options.names(features),
+    )
+    around = _surroundings(scale, fold_scaling, probability)
+    training.train(
+        data,
+        model,
+        options,
+        given,
+        surroundings=around,
+        n_folds=cv,
+        resume=resume,
+        force=force,
+        quiet=quiet,
+        as_json=json,
+    )
 
 
-Grid = "Values such as 0.1,1,10 or FROM:TO:COUNT."
+def _surroundings(scale: Scaling | None, fold_scaling: bool, probability: Method | None) -> Any:
+    from softmargin.cli.training import Surroundings
+
+    return Surroundings(scale and scale.value, fold_scaling, probability and probability.value)
 
 
 @app.command(no_args_is_help=True)
@@ -144,9 +170,16 @@ def tune(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Picture of scores against C (.png, .svg, .pdf).", show_default=False)
     ] = None,
+    scale: Scale = None,
+    fold_scaling: FoldScaling = False,
+    probability: Probability = None,
     jobs: Jobs = -1,
     force: Force = False,
     label: Label = None,
+    weight: Weight = None,
+    group: Group = None,
+    drop: Drop = None,
+    features: Features = None,
     no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
     n_features: Annotated[
@@ -165,7 +198,18 @@ def tune(
     from softmargin.cli import tuning
     from softmargin.cli.data import DataOptions
 
-    options = DataOptions(label, index_base.value, n_features, dtype.value, jobs, no_qid)
+    options = DataOptions(
+        label,
+        index_base.value,
+        n_features,
+        dtype.value,
+        jobs,
+        no_qid,
+        weight=weight,
+        group=group,
+        drop=train_options.names(drop) or (),
+        features=train_options.names(features),
+    )
     grids = {"C": Cs, "gamma": gammas, "epsilon": epsilons, "nu": nus}
     tuning.tune(
         data,
@@ -178,6 +222,7 @@ def tune(
         widen=widen,
         one_standard_error=one_standard_error,
         plot=plot,
+        surroundings=_surroundings(scale, fold_scaling, probability),
         force=force,
         quiet=quiet,
         as_json=json,
@@ -196,6 +241,9 @@ def predict(
     scores: Annotated[
         bool, typer.Option("--scores", help="Scores instead of labels; several classes in the order that info shows.")
     ] = False,
+    probability: Annotated[
+        bool, typer.Option("--probability", help="A probability for each class, in the order that info shows.")
+    ] = False,
     label: Label = None,
     index_base: Base = IndexBase.auto,
     jobs: Jobs = -1,
@@ -210,19 +258,49 @@ def predict(
     from softmargin.cli.data import DataOptions
 
     options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=True)
-    using.predict(model, data, out, options, scores=scores, force=force, as_json=json)
+    using.predict(model, data, out, options, scores=scores, probability=probability, force=force, as_json=json)
 
 
 @app.command(no_args_is_help=True)
 @reporting_errors
-def info(model: Model, json: Json = False) -> None:
+def info(
+    model: Model,
+    weights: Annotated[
+        int | None,
+        typer.Option(
+            "--weights", min=1, metavar="N", help="Of linear models: the N largest weights.", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Show what is in a model file.
 
     Parameters, classes, certificate, solver, size, versions.
     """
     from softmargin.cli import using
 
-    using.info(model, as_json=json)
+    using.info(model, n_weights=weights, as_json=json)
+
+
+@app.command(no_args_is_help=True)
+@reporting_errors
+def export(
+    model: Model,
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="[OUT]", help="File to write; without it, the standard output.", show_default=False),
+    ] = Path("-"),
+    format: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = ExportFormat.json,
+    force: Force = False,
+) -> None:
+    """Write a model for other programs.
+
+    onnx for ONNX Runtime, liblinear and libsvm for these programs, csv for the weights by feature, json for all that
+    predicts.
+    """
+    from softmargin.cli import exporting
+
+    exporting.export(model, out, format.value, force=force)
 
 
 @app.command(no_args_is_help=True)
@@ -245,6 +323,7 @@ def certify(
         typer.Option("--nu", help="Likewise, for one-class models: the share of outliers.", show_default=False),
     ] = None,
     label: Label = None,
+    weight: Weight = None,
     no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
     dtype: Type = ValueType.float64,
@@ -259,7 +338,7 @@ def certify(
     from softmargin.cli import using
     from softmargin.cli.data import DataOptions
 
-    options = DataOptions(label, index_base.value, dtype=dtype.value, n_jobs=jobs, no_qid=no_qid)
+    options = DataOptions(label, index_base.value, dtype=dtype.value, n_jobs=jobs, no_qid=no_qid, weight=weight)
     using.certify(model, data, options, {"C": C, "epsilon": epsilon, "nu": nu}, as_json=json)
 
 
@@ -271,20 +350,28 @@ def evaluate(
     label: Label = None,
     no_qid: NoQueries = False,
     index_base: Base = IndexBase.auto,
-    k: Annotated[int, typer.Option("--ndcg-at", "-k", min=1, metavar="K", help="Places that count in NDCG.")] = 10,
+    k: Annotated[
+        str, typer.Option("--ndcg-at", "-k", metavar="K,...", help="Places that count in NDCG and precision.")
+    ] = "10",
+    each_query: Annotated[bool, typer.Option("--per-query", help="Of rankings: a line for each query.")] = False,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="COLUMN", help="Measures of each value of a column.", show_default=False),
+    ] = None,
+    weight: Weight = None,
     jobs: Jobs = -1,
     json: Json = False,
 ) -> None:
     """Measure how well a model predicts DATA.
 
-    Classes: accuracy, and for two of them ROC area and precision/recall break-even point. Rankings: pairs in order,
-    NDCG, mean average precision. Ordered labels: mean absolute error, accuracy, pairs in order.
+    Classes: accuracy, F1, ROC and precision/recall area, each class, the confusion. Rankings: pairs in order, NDCG,
+    precision, mean average precision, reciprocal rank. Ordered labels: mean absolute error, accuracy, pairs in order.
     """
     from softmargin.cli import using
     from softmargin.cli.data import DataOptions
 
-    options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=no_qid)
-    using.evaluate(model, data, options, k=k, as_json=json)
+    options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=no_qid, weight=weight, by=by)
+    using.evaluate(model, data, options, ks=train_options.places(k), each_query=each_query, as_json=json)
 
 
 @app.command(no_args_is_help=True)

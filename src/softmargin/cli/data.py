@@ -17,11 +17,12 @@ from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginEr
 from softmargin.core.threads import Workers
 from softmargin.io.compression import opened
 from softmargin.io.npy import map_npy, read_npz
+from softmargin.io.record import Step
 from softmargin.io.store import Store
 from softmargin.io.svmlight import Failure, text_blocks
 from softmargin.io.tables import QUERY_NAME, Table, load_table
 
-COLUMN_FILES = (".parquet", ".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
+COLUMN_FILES = (".parquet", *(f".{kind}{end}" for kind in ("csv", "tsv") for end in ("", ".gz", ".bz2", ".zst")))
 # A line of svmlight text that holds a row, and one whose row has a query.
 _ROW = re.compile(rb"^[ \t]*[^\s#].*", re.MULTILINE)
 _QUERY = re.compile(rb"^[ \t]*[^\s#]+[ \t]+qid:", re.MULTILINE)
@@ -42,6 +43,8 @@ class Labelled(NamedTuple):
     store: Store | None = None
     weights: np.ndarray | None = None
     groups: np.ndarray | None = None  # rows that belong together, for cross-validation
+    by: np.ndarray | None = None  # what `evaluate` tells apart
+    transform: tuple[Step, ...] = ()  # what X has been scaled by
 
     @property
     def for_fit(self) -> tuple[tuple, dict[str, Any]]:
@@ -100,6 +103,29 @@ class DataOptions:
     dtype: str = "float64"
     n_jobs: int = -1
     no_qid: bool = False
+    weight: str | None = None  # a column, or a file with a number in each line
+    group: str | None = None
+    by: str | None = None
+    drop: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """Columns that are no features."""
+        weight = None if self.weight is None or Path(self.weight).is_file() else self.weight
+        return tuple(dict.fromkeys(name for name in (weight, self.group, self.by) if name is not None))
+
+    @property
+    def asked_by_name(self) -> dict[str, Any]:
+        """Where columns are asked for by name: the options, with their values."""
+        found = {
+            "weight": self.weight,
+            "group": self.group,
+            "by": self.by,
+            "drop": self.drop,
+            "features": self.features,
+        }
+        return {name: value for name, value in found.items() if value}
 
 
 def read(path: Path, options: DataOptions, model: Trained | None = None, *, with_queries: bool = False) -> Table:
@@ -126,6 +152,8 @@ def _opened_store(path: Path, options: DataOptions, model: Trained | None) -> Ta
     for name, default in (("label", None), ("index_base", "auto"), ("n_features", None), ("dtype", "float64")):
         if getattr(options, name) != default:
             raise SoftmarginError(f"{path} is a store, for which {name} was decided when it was written: leave it out.")
+    for name in options.asked_by_name:
+        raise SoftmarginError(f"{path} is a store, whose rows are read as they are: leave --{name} out.")
     store = Store(path)
     if model is not None and model.feature_names is not None and store.feature_names is not None:
         for k, (own, name) in enumerate(zip(model.feature_names, store.feature_names, strict=False)):
@@ -144,7 +172,9 @@ def _read(file: Path, options: DataOptions, model: Trained | None, with_queries:
         except ValueError:
             raise SoftmarginError(f"--label {label}: the columns of {file} have numbers, not names.") from None
     is_text = not name.endswith((*COLUMN_FILES, ".npy", ".npz"))
-    n_features, feature_names = options.n_features, None
+    n_features, feature_names = options.n_features, options.features
+    if feature_names is not None and not name.endswith(COLUMN_FILES):
+        raise SoftmarginError(f"--features names columns, and those of {title(file)} have no names.")
     zero_based = "auto" if options.index_base == "auto" else options.index_base == "0"
     if model is not None:
         n_features, feature_names = None if is_text else model.n_features, model.feature_names
@@ -164,6 +194,8 @@ def _read(file: Path, options: DataOptions, model: Trained | None, with_queries:
         n_jobs=options.n_jobs,
         query_id=with_queries and _has_queries(file, options, feature_names),
         feature_names=feature_names,
+        drop=options.drop,
+        extra=options.extra,
     )
 
 
@@ -210,7 +242,27 @@ def read_labelled(
     if table.y is None and needs_labels:
         raise SoftmarginError(f"{title(path)} has no labels: name their column with --label.")
     store = table.X if path.is_dir() else None
-    return Labelled(table.X, table.y, table.qid, table.feature_names, table.index_base, store)
+    weights = _weights(table, options, title(path))
+    found = Labelled(table.X, table.y, table.qid, table.feature_names, table.index_base, store, weights)
+    extra = {name: table.extra.get(getattr(options, name) or "") for name in ("group", "by")}
+    return found._replace(groups=extra["group"], by=extra["by"])
+
+
+def _weights(table: Table, options: DataOptions, name: str) -> np.ndarray | None:
+    """The weights of the rows: a column of the table, or a file of its own."""
+    if options.weight is None:
+        return None
+    if options.weight in options.extra:
+        found, where = table.extra[options.weight], f"{name}: the column {options.weight!r}"
+    else:
+        where = options.weight
+        try:
+            found = np.loadtxt(where, dtype=np.float64, ndmin=1)
+        except ValueError as error:
+            raise DataFormatError(f"a file of weights has one number in each line: {error}", file=where) from None
+    if found.dtype.kind not in "biuf" or found.shape != (table.X.shape[0],):
+        raise SoftmarginError(f"{where} must hold a number for each of the {table.X.shape[0]} rows.")
+    return found.astype(np.float64)
 
 
 @contextmanager
@@ -253,7 +305,14 @@ def _has_queries(path: Path, options: DataOptions, feature_names: tuple[str, ...
     """Whether queries are to be read, if only to keep their column apart from the features."""
     name = path.name.lower()
     if name.endswith(COLUMN_FILES):
-        table = load_table(path, label=options.label, n_jobs=options.n_jobs, feature_names=feature_names)
+        table = load_table(
+            path,
+            label=options.label,
+            n_jobs=options.n_jobs,
+            feature_names=feature_names,
+            drop=options.drop,
+            extra=options.extra,
+        )
         return QUERY_NAME in (*(table.feature_names or ()), *table.left_out)
     if options.no_qid or name.endswith(".npy"):
         return False

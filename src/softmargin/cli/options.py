@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from softmargin.cli.wording import option
+from softmargin.core.stopping import BY_KKT
 from softmargin.tasks.records import TASKS, WORDS, Task, task_for
 from softmargin.tasks.solvers import SOLVERS
 
@@ -31,7 +32,10 @@ WORKING_SETS = (
     "hybrid_maximum_gain",
     "gain_one_row",
     "gain_all_cached",
+    "gain_recent_rows",
+    "greedy",
     "decomposition",
+    "gain_sets",
 )
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -55,6 +59,19 @@ def n_bytes(text: str) -> float:
     if not 0 < found < math.inf:
         raise typer.BadParameter(f"{text!r} is not a number of bytes, such as 500M or 2G.")
     return found
+
+
+def names(text: str | None) -> tuple[str, ...] | None:
+    """Names of columns, with commas between them."""
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def places(text: str) -> list[int]:
+    """Numbers of places, with commas between them."""
+    found = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) > 0 for part in found):
+        raise typer.BadParameter(f"{text!r} is no list of places, such as 1,5,10.", param_hint="--ndcg-at")
+    return [int(part) for part in found]
 
 
 @dataclass(frozen=True)
@@ -144,7 +161,11 @@ KERNEL_OPTIONS = (
         metavar="BYTES",
         parser=n_bytes,
     ),
-    Option("stopping", ("gap", "kkt"), "kkt: --tol is LIBSVM's, on the KKT violation.  [default: gap]"),
+    Option(
+        "stopping",
+        ("gap", "kkt", "gain"),
+        "kkt: --tol is for LIBSVM's KKT violation; gain: the HMG paper's rule for pairs.  [default: gap]",
+    ),
 )
 SOLVER_OPTIONS = (
     Option(
@@ -261,4 +282,4 @@ def _refuse(given: Mapping[str, Any], names: Iterable[str], reason: str) -> None
 def goes_by_kkt(estimator: Any, certificate: Any) -> bool:
     """Whether `tol` is for the KKT violation: as the estimator or its solver says, or because there is no bound."""
     rules = (getattr(each, "stopping", "gap") for each in (estimator, estimator.solver))
-    return "kkt" in rules or math.isnan(certificate.dual)
+    return any(rule in BY_KKT for rule in rules) or math.isnan(certificate.dual)

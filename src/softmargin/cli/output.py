@@ -92,12 +92,13 @@ def tell_at_once(sentence: str) -> None:
 
 
 def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """A table: the names of the first row, and a line for each."""
-    cells = [[str(name).replace("_", " ") for name in rows[0]], *([_short(v) for v in row.values()] for row in rows)]
+    """A table: all names, and a line for each row."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[str(name).replace("_", " ") for name in names]]
+    cells += [[_short(row[name]) if name in row else "" for name in names] for row in rows]
     widths = [max(len(line[k]) for line in cells) for k in range(len(cells[0]))]
     for line in cells:
         typer.echo("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)).rstrip())
-    typer.echo()
 
 
 def note(sentence: str) -> None:

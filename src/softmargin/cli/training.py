@@ -5,6 +5,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
 from softmargin.core.stopping import is_at_bound
 from softmargin.core.threads import StopHandler
-from softmargin.estimators.persistence import load_machine
+from softmargin.estimators.persistence import load_alone, record_of
+from softmargin.io.model_file import write_model
+from softmargin.io.record import Step
 from softmargin.io.tables import QUERY_NAME
 from softmargin.tasks.records import TASK_NAMED, Task
 
@@ -32,12 +35,32 @@ CV_SEED = 0
 MANY_FEATURES, EMPTY_FACTOR = 2**24, 16
 
 
+@dataclass(frozen=True)
+class Surroundings:
+    """What is to stand around the model in its file: a scaling of the features, a calibration of the scores."""
+
+    scaling: str | None = None
+    folds_scaling: bool = False
+    calibration: str | None = None
+
+    def check(self, task: Task) -> None:
+        """Refuse what this task cannot have."""
+        if self.folds_scaling and self.scaling is None:
+            raise typer.BadParameter("there is no scaling to fold: give --scale.", param_hint="--fold-scaling")
+        if self.folds_scaling and (task.has_kernel or self.scaling == "unit"):
+            reason = "kernel models have no weights" if task.has_kernel else "unit scales rows, not features"
+            raise typer.BadParameter(f"{reason}, into which it could be folded.", param_hint="--fold-scaling")
+        if self.calibration is not None and task.word != "classify":
+            raise typer.BadParameter("it is for models that classify.", param_hint="--probability")
+
+
 def train(
     data: Path,
     model: Path,
     options: DataOptions,
     given: dict[str, Any],
     *,
+    surroundings: Surroundings,
     n_folds: int | None,
     resume: bool,
     force: bool,
@@ -51,9 +74,19 @@ def train(
     if resume and n_folds is not None:
         raise typer.BadParameter("--resume goes on with one model, and --cv trains others.", param_hint="--cv")
     files.check_output(model, {"DATA": data}, force=force or resume, is_model=True)
-    estimator = _resumed(model, given) if resume else train_options.task_meant(given).machine.load()()
+    if resume and surroundings != Surroundings():
+        raise typer.BadParameter("--resume goes on with the scaling of the model: leave the other out.")
+    transform: tuple[Step, ...] | None = None
+    if resume:
+        estimator, transform = _resumed(model, given)
+    else:
+        estimator = train_options.task_meant(given).machine.load()()
+    surroundings.check(_task(estimator))
     is_told = not (quiet or as_json)
-    rows = prepared(estimator, data, options, given, model if resume else None, force=force, is_told=is_told)
+    rows = prepared(estimator, data, options, given, resume=resume, is_told=is_told)
+    rows = scaled_rows(rows, surroundings.scaling, data) if transform is None else with_steps(rows, transform)
+    if resume:
+        _check_same_data(estimator, rows, data, model, force=force)
     estimator.set_params(verbose=int(output.is_watched() and is_told))
     handler = StopHandler(_tell_patience)
     with handler.installed():
@@ -63,10 +96,12 @@ def train(
 
             with naming(data, rows), output.showing("cross-validating"), warnings_as_notes(as_json):
                 found = cross_validated(estimator, rows, n_folds, CV_SEED)
-        summary, done = fitted_and_saved(estimator, rows, data, model, handler, as_json)
+        summary, shortfall = fitted_and_saved(estimator, rows, data, model, surroundings, handler, as_json)
     if as_json or not quiet:
         output.show(summary | found, as_json, apart=to_stream)
-    if not done:
+    if shortfall and not as_json:
+        output.note(shortfall)
+    if shortfall:
         raise typer.Exit(output.STOPPED_EARLY)
 
 
@@ -75,44 +110,87 @@ def prepared(
     data: Path,
     options: DataOptions,
     given: dict[str, Any],
-    resumed: Path | None = None,
     *,
-    force: bool = False,
+    resume: bool = False,
     is_told: bool,
 ) -> Labelled:
     """What is learned from; the estimator gets the parameters that are given, some of which need the labels."""
     for name in ("task", "no_qid"):  # no parameters of the estimator
         given.pop(name, None)
-    rows = _rows_for(estimator, data, options, resume=resumed is not None, is_told=is_told)
-    if resumed is not None:
-        _check_same_data(estimator, rows, data, resumed, force=force)
+    rows = _rows_for(estimator, data, options, resume=resume, is_told=is_told)
     if "class_weight" in given:
         given["class_weight"] = class_weights(given["class_weight"], rows.y)
     if "classes" in given:
         given["classes"] = _ordered_labels(given["classes"], rows.y)
-    if resumed is not None:
+    if resume:
         _check_unchanged(estimator, given)
     estimator.set_params(**given)
     return rows
 
 
 def fitted_and_saved(
-    estimator: Any, rows: Labelled, data: Path, model: Path, handler: StopHandler, as_json: bool
-) -> tuple[dict[str, Any], bool]:
-    """Train and write the model; what there is to say of it, and whether the fit reached its goal.
+    estimator: Any,
+    rows: Labelled,
+    data: Path,
+    model: Path,
+    surroundings: Surroundings,
+    handler: StopHandler,
+    as_json: bool,
+) -> tuple[dict[str, Any], str]:
+    """Train and write the model; what there is to say of it, and a sentence if the fit did not reach its goal.
 
     The handler is installed: it sees to it that what was found is written.
     """
+    calibration = None
+    if surroundings.calibration is not None:
+        from softmargin.estimators.machines.calibrating import calibration_of
+
+        with naming(data, rows), output.showing("calibrating"):
+            groups = rows.qid if rows.groups is None else rows.groups
+            calibration = calibration_of(estimator, rows.X, rows.y, rows.weights, groups, surroundings.calibration)
     seconds = _fit(estimator, rows, data, as_json)
     handler.is_stopping = True  # what was found is saved first, whatever happens
     _describe_origin(estimator, rows)
     done = estimator.status_.reached_goal
     if not done:
         estimator.data_digest_ = rows.digest()
-    files.save(model, lambda path: estimator.save(path, include_training_state=not done))
-    if not done and not as_json:
-        output.note(_stopped_early(estimator, model))
-    return _summary(estimator, rows, model, seconds), done
+    record = record_of(estimator, not done and not surroundings.folds_scaling)
+    record = replace(record, transform=rows.transform, calibration=calibration)
+    if surroundings.folds_scaling:
+        from softmargin.estimators.machines.scaling import folded
+
+        record = folded(record)
+    files.save(model, lambda path: write_model(path, record))
+    can_go_on = calibration is None and not surroundings.folds_scaling
+    shortfall = "" if done else _stopped_early(estimator, model, can_go_on=can_go_on)
+    return _summary(estimator, rows, model, seconds), shortfall
+
+
+def scaled_rows(rows: Labelled, scaling: str | None, data: Path) -> Labelled:
+    """The rows behind the scaling that was asked for, which is fitted to them."""
+    if scaling is None:
+        return rows
+    if rows.store is not None:
+        raise SoftmarginError(f"{data} is a store, whose rows are read as they are: scale them before convert.")
+    from softmargin.estimators.machines.scaling import fitted_scaler
+
+    step = fitted_scaler(scaling, rows.X)
+    if scaling == "standard" and step.params:
+        output.note(
+            f"{files.title(data)} is sparse: features are divided by their standard deviations, but means are not "
+            "subtracted, which would fill the zeros."
+        )
+    return with_steps(rows, (step,))
+
+
+def with_steps(rows: Labelled, steps: tuple[Step, ...]) -> Labelled:
+    """The rows behind these steps."""
+    if not steps:
+        return rows
+    from softmargin.estimators.machines.scaling import scaled
+
+    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are told about later
+        return rows._replace(X=scaled(rows.X, steps), transform=steps)
 
 
 def _rows_for(estimator: Any, data: Path, options: DataOptions, *, resume: bool, is_told: bool) -> Labelled:
@@ -174,7 +252,7 @@ def _describe_origin(estimator: Any, rows: Labelled) -> None:
         estimator.index_base_ = rows.index_base
 
 
-def _stopped_early(estimator: Any, model: Path) -> str:
+def _stopped_early(estimator: Any, model: Path, *, can_go_on: bool) -> str:
     certificate = estimator.certificate_
     proven = f"with what is proven: a relative gap of {certificate.relative_gap:.2g}"
     if train_options.goes_by_kkt(estimator, certificate):
@@ -182,6 +260,8 @@ def _stopped_early(estimator: Any, model: Path) -> str:
     where = "was written" if files.is_output_stream(model) else f"was saved to {model}"
     spent = estimator.status_ is Status.BUDGET and not estimator.solver_.startswith("Coordinate")
     further = "--solver ocas gets to the optimum." if spent else "The same command with --resume goes on from there."
+    if not can_go_on and not spent:
+        further = "Train it anew with higher limits to get closer."
     return f"{estimator.status_} The model {where} {proven}. {further}"
 
 
@@ -199,15 +279,17 @@ def warnings_as_notes(as_json: bool) -> Iterator[None]:
         yield
 
 
-def _resumed(model: Path, given: dict[str, Any]) -> Any:
-    estimator, record = load_machine(model)
+def _resumed(model: Path, given: dict[str, Any]) -> tuple[Any, tuple[Step, ...]]:
+    estimator, record = load_alone(model, as_machine=True)
     task = _task(estimator)
     if given.get("task", task.word) != task.word:
         raise SoftmarginError(f"--resume goes on with the model's own task, {task.word}: leave the other out.")
     train_options.check(given, task, getattr(estimator, "kernel", None))
     if not hasattr(estimator, "_state"):
         raise SoftmarginError(f"{model} was not stopped early: there is nothing to resume. Train it anew.")
-    return estimator.set_params(warm_start=True, max_seconds=None, max_iter=None)
+    if record.calibration is not None:
+        raise SoftmarginError(f"{model} has probabilities, which a longer fit would change: train it anew.")
+    return estimator.set_params(warm_start=True, max_seconds=None, max_iter=None), record.transform
 
 
 def _task(estimator: Any) -> Task:

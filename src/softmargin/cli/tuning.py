@@ -54,6 +54,7 @@ def tune(
     widen: int,
     one_standard_error: bool,
     plot: Path | None,
+    surroundings: training.Surroundings,
     force: bool,
     quiet: bool,
     as_json: bool,
@@ -65,10 +66,12 @@ def tune(
         files.check_output(plot, {"DATA": data, "MODEL": model}, force=force, is_model=False)
     task = train_options.task_meant(given)
     _check_grids(given, grids, task)
+    surroundings.check(task)
     if plot is not None and "C" not in task.options:
         raise typer.BadParameter("it draws scores against C, which this task has not.", param_hint="--plot")
     estimator = task.machine.load()()
     rows = training.prepared(estimator, data, options, given, is_told=not (quiet or as_json))
+    rows = training.scaled_rows(rows, surroundings.scaling, data)
     chosen_grids = _grids(estimator, rows, given, grids, task)
     handler = StopHandler(_tell_choice)
     with handler.installed():
@@ -84,13 +87,15 @@ def tune(
             rows = rows._replace(weights=np.where(rows.y == 1, 1.0 if rows.weights is None else rows.weights, 0.0))
         if search.is_interrupted and not as_json:
             output.note("interrupted: the choice is made among what was found until then.")
-        summary, done = training.fitted_and_saved(estimator, rows, data, model, handler, as_json)
+        summary, shortfall = training.fitted_and_saved(estimator, rows, data, model, surroundings, handler, as_json)
     summary = {**_found(search.table, chosen), **summary}
     if as_json:
         output.show({"table": [_line(search.table, point) for point in search.table.scores], **summary}, as_json)
     elif not quiet:
         output.show(summary, as_json)
-    if search.is_interrupted or not done:
+    if shortfall and not as_json:
+        output.note(shortfall)
+    if search.is_interrupted or shortfall:
         raise typer.Exit(output.STOPPED_EARLY)
 
 
@@ -169,6 +174,7 @@ def _show_table(table: Table, chosen: dict[str, float]) -> None:
     points = sorted(table.scores)
     lines = [_line(table, point) | {"": "*" if table.params(point) == chosen else ""} for point in points]
     output.show_rows(lines)
+    typer.echo()
 
 
 def _found(table: Table, chosen: dict[str, float]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Predicting and showing do not import scikit-learn, nor Numba unless the model ha
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import combinations
 from pathlib import Path
@@ -16,24 +16,40 @@ import typer
 
 from softmargin.cli import files, output
 from softmargin.cli.data import DataOptions, Trained, naming, read, read_labelled
+from softmargin.cli.exporting import weight_table
 from softmargin.cli.options import goes_by_kkt
 from softmargin.core.errors import DataFormatError, ModelFileError, SoftmarginError
 from softmargin.core.text import printable
+from softmargin.estimators.evaluate import Case
 from softmargin.estimators.record_scoring import Predictor, predictor_of
 from softmargin.io.model_file import read_model
 from softmargin.io.record import ModelRecord, Named
+from softmargin.prediction.calibration import probabilities
 from softmargin.tasks.records import TASK_NAMED, Task
 
 SHOWN_NAMES = 20  # of the features, to people
+SHOWN_CLASSES = 25  # in the table of confusions, to people
 
 
 def predict(
-    model: Path, data: Path, out: Path, options: DataOptions, *, scores: bool, force: bool, as_json: bool
+    model: Path,
+    data: Path,
+    out: Path,
+    options: DataOptions,
+    *,
+    scores: bool,
+    probability: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
     if as_json and files.is_output_stream(out):
         raise typer.BadParameter("--json describes the predictions, which then go to a file: give OUT.")
     files.check_output(out, {"MODEL": model, "DATA": data}, force=force, is_model=False)
     task, predictor, trained = _predictor(model, data)
+    if probability and scores:
+        raise typer.BadParameter("scores and probabilities are not written at once: drop one.", param_hint="--scores")
+    if probability and predictor.calibration is None:
+        raise SoftmarginError(f"{files.title(model)} has no probabilities: train it with --probability sigmoid.")
     table = read(data, options, trained, with_queries=task.target == "queries")
     rated = table.y is not None and predictor.classes is not None and np.isin(table.y, predictor.classes).any()
     n_rows = correct = 0
@@ -46,8 +62,11 @@ def predict(
         nonlocal n_rows, correct
         for where, found in blocks:
             predicted = predictor.labels(found)
-            has_scores = scores or predictor.classes is None
-            text = _score_lines(found) if has_scores else "".join(map(lines.__getitem__, predicted.tolist()))
+            has_scores = scores or probability or predictor.classes is None
+            shown_scores = found
+            if probability and predictor.calibration is not None:
+                shown_scores = probabilities(found, predictor.calibration)
+            text = _score_lines(shown_scores) if has_scores else "".join(map(lines.__getitem__, predicted.tolist()))
             file.write(text.encode())
             n_rows += len(predicted)
             if rated and table.y is not None:
@@ -121,11 +140,31 @@ def _score_lines(scores: np.ndarray) -> str:
     return "".join(" ".join(map(repr, row)) + "\n" for row in rows.tolist())
 
 
-def info(model: Path, *, as_json: bool) -> None:
+def info(model: Path, *, n_weights: int | None, as_json: bool) -> None:
     with files.readable(model, is_model=True) as file:
         record = read_model(file)
         n_bytes = file.stat().st_size
-    output.show(_described(record, n_bytes, as_json), as_json)
+    found = _described(record, n_bytes, as_json)
+    if n_weights is None:
+        output.show(found, as_json)
+        return
+    lines = _largest_weights(record, n_weights)
+    if as_json:
+        output.show(found | {"weights": lines}, as_json)
+    else:
+        output.show_rows(lines)
+
+
+def _largest_weights(record: ModelRecord, n_weights: int) -> list[dict[str, Any]]:
+    """The features with the largest weights in size, in any of the scores."""
+    features, titles, weights = weight_table(record)
+    if record.transform:
+        output.note("the weights are those of scaled features.")
+    order = np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:n_weights]
+    return [
+        {"feature": printable(features[k]), **dict(zip(titles, weights[k].tolist(), strict=True))}
+        for k in order.tolist()
+    ]
 
 
 def _described(record: ModelRecord, n_bytes: int, as_json: bool) -> dict[str, Any]:
@@ -136,6 +175,8 @@ def _described(record: ModelRecord, n_bytes: int, as_json: bool) -> dict[str, An
         "solver": _solver_of(record),
         "classes": None if classes is None else classes.tolist(),
         "thresholds": None if thresholds is None else thresholds.tolist(),
+        "scaling": [step.kind for step in record.transform] or None,
+        "calibration": None if record.calibration is None else record.calibration.method,
         **_features_described(record, as_json),
         **(_kernel_described(record) if TASK_NAMED[record.kind].has_kernel else _linear_described(record)),
         **_certificates(record),
@@ -213,10 +254,11 @@ def certify(
     model: Path, data: Path, options: DataOptions, problem: Mapping[str, float | None], *, as_json: bool
 ) -> None:
     """`problem` is what models of other programs do not say about what they minimise, by parameter; None: not given."""
+    from softmargin.cli.training import with_steps
     from softmargin.estimators.certify import certify as judged
-    from softmargin.estimators.persistence import load
+    from softmargin.estimators.persistence import load_alone
 
-    estimator = _opened(model, data, load)
+    estimator, record = _opened(model, data, load_alone)
     is_ours = hasattr(estimator, "status_")
     given = {name: value for name, value in problem.items() if value is not None}
     known = estimator.get_params(deep=False)
@@ -248,6 +290,7 @@ def certify(
             f"{files.title(data)} has {rows.X.shape[0]} rows, but the model was trained on {_n_trained(estimator)}: "
             "certify needs those rows, in the same order."
         )
+    rows = with_steps(rows, record.transform)
     with naming(data, rows), output.showing("judging"):
         learned, metadata = rows.for_fit
         certificate = judged(estimator, *learned, **metadata)
@@ -293,17 +336,49 @@ def _why_worse(before: Any, now: Any) -> str:
     return ""
 
 
-def evaluate(model: Path, data: Path, options: DataOptions, *, k: int, as_json: bool) -> None:
+def evaluate(
+    model: Path, data: Path, options: DataOptions, *, ks: Sequence[int], each_query: bool, as_json: bool
+) -> None:
     task, predictor, trained = _predictor(model, data)
     ranks = task.target == "queries"
     _check_queries(options, ranks)
+    if each_query and not ranks:
+        raise typer.BadParameter("it is for rankings, and this model is none.", param_hint="--per-query")
     rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     with output.showing("predicting"):
         scores = np.concatenate([found for _, found in _scores(predictor, rows.X, data, options)])
     found: dict[str, Any] = {"rows": len(scores)} | ({"queries": rows.n_queries} if ranks else {})
     if task.target == "classes" and predictor.classes is not None:
         _tell_strangers(rows.y, predictor.classes, data)
-    output.show(found | task.measures.load()(predictor, scores, rows.y, rows.qid, k), as_json)
+    measures = task.measures.load()
+    case = Case(predictor, scores, rows.y, rows.qid, ks, rows.weights, each_query)
+    found |= measures(case)
+    if rows.by is not None:
+        found["by"] = {
+            str(value): {"rows": int(np.count_nonzero(rows.by == value)), **_single(measures, case, rows.by == value)}
+            for value in np.unique(rows.by).tolist()
+        }
+    if as_json:
+        output.show(found, as_json)
+        return
+    tables = {name: found.pop(name) for name in ("per_class", "confusion", "per_query", "by") if name in found}
+    output.show(found, as_json)
+    if len(tables.get("confusion", ())) > SHOWN_CLASSES:
+        del tables["confusion"]
+        output.note(f"who is taken for whom among more than {SHOWN_CLASSES} classes is shown with --json.")
+    for name, table in tables.items():
+        title = {"confusion": "true \\ predicted", "by": str(options.by)}.get(name, name.removeprefix("per_"))
+        typer.echo()
+        output.show_rows([{title: printable(value)} | line for value, line in table.items()])
+
+
+def _single(measures: Callable[[Case], dict[str, Any]], case: Case, rows: np.ndarray) -> dict[str, Any]:
+    """The measures of some rows that are single numbers; none where these rows allow none, such as of one class."""
+    try:
+        found = measures(case.part(rows))
+    except SoftmarginError:
+        return {}
+    return {name: value for name, value in found.items() if not isinstance(value, Mapping)}
 
 
 def _tell_strangers(y: np.ndarray, classes: np.ndarray, data: Path) -> None:

@@ -14,6 +14,7 @@ class Status(Enum):
     INTERRUPTED = "The fit was interrupted; the best solution so far was kept."
     STOPPED = "A callback asked the fit to stop; the best solution so far was kept."
     BUDGET = "The solver's own budget of passes over the data was used up before tol."
+    SMALL_STEP = "The last step was shorter than tol, which proves nothing; the certificate is what was reached."
     STALLED = "The solver can get no further in double precision; the gap is what it reached."
     UNCONFIRMED = "The judge cannot confirm the stop rule in double precision; the certificate is what is proven."
     STATIONARY = "The point is stationary; the problem is not convex, so there is no dual bound."
@@ -37,6 +38,7 @@ _FROM_BEST_TO_WORST = [
     Status.TARGET,
     Status.STATIONARY,
     Status.STOPPED,
+    Status.SMALL_STEP,
     Status.STALLED,
     Status.UNCONFIRMED,
     Status.BUDGET,

@@ -25,6 +25,9 @@ class Measure:
     constraint exceeds the slack, as mean risk. `kkt` is LIBSVM's: by how much the dual candidate violates its
     optimality conditions. `spent` says that the solver's own budget ends here, whatever was reached (Pegasos, SGD, and
     coordinate descent that hardly gets on).
+    `step` is how long the step would be that a solver chose by its gain and did not make (HMG paper, Section 2.3): it
+    is infinite as long as the solver goes on, and zero for solvers that choose otherwise. `is_short` says that the
+    solve ends there, confirmed or not.
     Unless it is `settled` the solver has not come to the point that it would answer for, and its figures are no claim
     (active set: the partition of the variables is not final).
     """
@@ -34,6 +37,8 @@ class Measure:
     scale: float
     violation: float = math.inf
     kkt: float = math.inf
+    step: float = 0.0
+    is_short: bool = False
     spent: bool = False
     settled: bool = True
 
@@ -67,14 +72,20 @@ def _kkt_rule(measure: Measure) -> float:
     return measure.kkt
 
 
+def _gain_rule(measure: Measure) -> float:
+    return max(measure.step, measure.kkt)
+
+
 # "relative_gap": BMRM's rule and this library's. "epsilon": SVM-perf, Algorithm 1, line 9; also the rule of the
 # tables in the OCAS paper, where (F - F_t) / C <= epsilon with C multiplying the mean risk. "kkt": LIBSVM's, for
-# kernels (HMG paper, Section 1.3).
+# kernels (HMG paper, Section 1.3). "gain": the HMG paper's for steps that are chosen by their gain, confirmed by "kkt".
 RULES: dict[str, Callable[[Measure], float]] = {
     "relative_gap": _relative_gap_rule,
     "epsilon": _epsilon_rule,
     "kkt": _kkt_rule,
+    "gain": _gain_rule,
 }
+BY_KKT = ("kkt", "gain")  # rules that optimality conditions prove, without a bound
 
 
 @dataclass(frozen=True)

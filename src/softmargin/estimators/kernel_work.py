@@ -173,6 +173,11 @@ def _by_class(pairs: Sequence[Any]) -> tuple[np.ndarray, list[int]]:
 def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) -> Callable[[RowStore], Solver]:
     """From a kernel matrix to the solver for it: "auto" looks at its size and at how much of it the cache holds."""
     one_of(working_set, "working_set", ("auto", *RULES))
+    if stop.rule == "gain" and not (isinstance(solver, SMO) or solver in ("auto", "smo")):
+        raise SoftmarginError(
+            f"stopping='gain' is a rule for pair steps, but solver={solver!r} makes none: use solver='smo', or "
+            "stopping='kkt'."
+        )
     if hasattr(solver, "needs"):
         check_kind(solver, (BOX,))
     if needs_convex(solver):
@@ -186,7 +191,9 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
             return lambda store: chosen
         return lambda store: staged(chosen, stop)
     if not isinstance(solver, str):
-        if isinstance(solver, BlockSMO | SMO):
+        if isinstance(solver, SMO):
+            return lambda store: replace(solver, stopping=stop.rule, tol=stop.tol)
+        if isinstance(solver, BlockSMO):
             return lambda store: replace(solver, stopping=stop.rule)
         raise SoftmarginError(
             f"solver={solver!r} is neither a name ({', '.join(map(repr, KERNEL_SOLVERS))}) nor a solver object such as "
@@ -199,7 +206,7 @@ def kernel_solver(solver: Any, working_set: str, shrinking: bool, stop: Stop) ->
         )
 
     def choose(store: RowStore) -> Solver:
-        by_pairs = solver == "smo" or working_set != "auto"
+        by_pairs = solver == "smo" or working_set != "auto" or stop.rule == "gain"
         if solver == "auto" and store.capacity < min(_ROWS_FOR_BLOCKS, store.n):
             by_pairs = True
         if not by_pairs:

@@ -30,6 +30,9 @@ class LinearSVCCV(SearchCV):
         weights are passed on if there are some.
     refit : bool, default=True
         Whether a `LinearSVC` is fitted on all rows with the best C. Without it there is no model to predict with.
+    one_standard_error : bool, default=False
+        Whether the smoothest model is chosen whose mean score is within one standard error (over the folds) of the
+        best, instead of the best: the smallest such C.
     solver, tol, fit_intercept, intercept, intercept_scaling, class_weight, max_iter, random_state, verbose
         As in `LinearSVC`. "balanced" class weights are those of the training rows of each fold.
     max_seconds : float or None, default=None
@@ -94,6 +97,7 @@ class LinearSVCCV(SearchCV):
         random_state: Any = None,
         verbose: int = 0,
         refit: bool = True,
+        one_standard_error: bool = False,
     ) -> None:
         self.Cs = Cs
         self.cv = cv
@@ -110,6 +114,7 @@ class LinearSVCCV(SearchCV):
         self.random_state = random_state
         self.verbose = verbose
         self.refit = refit
+        self.one_standard_error = one_standard_error
 
     def _n_problems(self, n_classes: int) -> int:
         return 1 if n_classes == 2 else n_classes

@@ -110,11 +110,12 @@ def load(path: Any) -> Any:
         return wrapped(estimator, record)
 
 
-def load_machine(path: Any) -> tuple[Any, ModelRecord]:
-    """The machine of the model, which can go on learning without scikit-learn, and the record with its surroundings."""
+def load_alone(path: Any, *, as_machine: bool = False) -> tuple[Any, ModelRecord]:
+    """The model without what stands around it, and the record, which has that. A machine needs no scikit-learn."""
     record = read_model(path)
+    task = TASK_NAMED[record.kind]
     with _naming(path):
-        return _estimator_of(record, TASK_NAMED[record.kind].machine), record
+        return _estimator_of(record, task.machine if as_machine else task.home), record
 
 
 @contextmanager

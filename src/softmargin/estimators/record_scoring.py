@@ -5,19 +5,21 @@ model says about itself is checked before it is used.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from softmargin.core.errors import ModelFileError
 from softmargin.core.threads import thread_count
 from softmargin.data.columns import without_empty_columns
 from softmargin.data.convert import as_rows
 from softmargin.estimators.kernel_scoring import kernel_scores
 from softmargin.estimators.scoring import linear_scores
-from softmargin.io.record import ModelRecord, matrix_from_arrays
+from softmargin.io.record import Calibration, ModelRecord, matrix_from_arrays
 from softmargin.kernels.functions import RBF, Laplacian
 from softmargin.linalg.thresholds import assign_ranks
+from softmargin.prediction.calibration import probabilities
 from softmargin.prediction.labels import (
     INSIDE_OR_OUTSIDE,
     inside_or_outside,
@@ -25,8 +27,10 @@ from softmargin.prediction.labels import (
     one_against_one,
 )
 from softmargin.prediction.machine import Expansion, LinearMap
+from softmargin.prediction.transforms import keeps_zeros, transformed, transformed_csr
 from softmargin.tasks.records import TASK_NAMED
 
+_BLOCK = 1 << 21  # entries of sparse rows that are made dense at a time, where a scaling moves the zeros
 _IN_DISTANCES = "in all support vectors they are zero, and they count in the distances"
 
 
@@ -44,11 +48,14 @@ class Predictor:
     scores: Callable[[Any, int | None], np.ndarray]
     thresholds: np.ndarray | None = None
     unseen: str = "they have weight zero"
+    calibration: Calibration | None = None
 
     def labels(self, scores: np.ndarray) -> np.ndarray:
         """The class of each row; if there are no classes, its score is what is predicted."""
         if self.classes is None:
             return scores
+        if self.calibration is not None:  # the most probable class, as load_predictor and scikit-learn have it
+            return self.classes[probabilities(scores, self.calibration).argmax(axis=1)]
         if self.classes is INSIDE_OR_OUTSIDE:
             return inside_or_outside(scores)
         if self.thresholds is None or self.classes.size == 2:
@@ -58,7 +65,25 @@ class Predictor:
 
 def predictor_of(record: ModelRecord) -> Predictor:
     """What predicts with a model that may come from anywhere."""
-    return TASK_NAMED[record.kind].predictor.load()(record)
+    found = TASK_NAMED[record.kind].predictor.load()(record)
+    if not record.transform:
+        return replace(found, calibration=record.calibration)
+    for step in record.transform:
+        for name, array in step.arrays.items():
+            if array.size != found.n_features:
+                raise ModelFileError(f"{name} of {step.kind} has {array.size} values for {found.n_features} features.")
+    zeros_stay = keeps_zeros(record.transform)
+
+    def scores(X: Any, n_jobs: int | None) -> np.ndarray:
+        if not hasattr(X, "indptr"):
+            return found.scores(transformed(X, record.transform), n_jobs)
+        if zeros_stay:
+            return found.scores(transformed_csr(X, record.transform), n_jobs)
+        step = max(1, _BLOCK // max(1, X.shape[1]))
+        blocks = (X[low : low + step].toarray() for low in range(0, X.shape[0], step))
+        return np.concatenate([found.scores(transformed(block, record.transform), n_jobs) for block in blocks])
+
+    return replace(found, scores=scores, calibration=record.calibration)
 
 
 def linear_predictor(record: ModelRecord) -> Predictor:

@@ -70,9 +70,10 @@ class SearchCV(ClassifierMixin, BaseEstimator):
     cv: Any
     scoring: Any
     refit: bool
+    one_standard_error: bool
     max_seconds: float | None
     _plain_type: Any
-    _own = ("Cs", "gammas", "cv", "scoring", "refit")
+    _own = ("Cs", "gammas", "cv", "scoring", "refit", "one_standard_error")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -146,8 +147,11 @@ class SearchCV(ClassifierMixin, BaseEstimator):
                 scores[j, g, order] = [of_fold(cell.decisions) for cell in line]
         mean = scores.mean(axis=0)
         # Of several values that are equally good the smallest gamma and then the smallest C: the smoothest model.
-        best = mean.max()
-        g, c = min(zip(*np.nonzero(mean == best), strict=True), key=lambda at: (_key(gammas[at[0]]), grid[at[1]]))
+        least = mean.max()
+        if self.one_standard_error and len(folds) > 1:
+            of_best = scores.reshape(len(folds), -1)[:, mean.argmax()]
+            least -= of_best.std(ddof=1) / np.sqrt(len(folds))
+        g, c = min(zip(*np.nonzero(mean >= least), strict=True), key=lambda at: (_key(gammas[at[0]]), grid[at[1]]))
         tables = {
             "scores_": scores,
             "objectives_": table(lambda cell: float(sum(part.primal for part in cell.certificates))),
@@ -158,7 +162,7 @@ class SearchCV(ClassifierMixin, BaseEstimator):
         best_estimator = None
         if self.refit:
             best_estimator = self._refitted(chosen, X, y, sample_weight, budget)
-        self.classes_, self.Cs_, self.C_, self.best_score_ = classes, grid, chosen["C"], float(best)
+        self.classes_, self.Cs_, self.C_, self.best_score_ = classes, grid, chosen["C"], float(mean[g, c])
         self._keep(tables, gammas)
         self.__dict__.pop("best_estimator_", None)
         if best_estimator is not None:

@@ -40,22 +40,24 @@ class SVC(IncrementalMixin, ClassifierMixin, KernelEstimator, machine.SVC):
         those of `softmargin.ActiveSet`. "ipm", an interior point method, is for kernel matrices of low rank, such as
         the linear kernel's with few features; it refuses others.
     working_set : {"auto", "most_violating_pair", "second_order", "maximum_gain", "hybrid_maximum_gain", \
-"gain_one_row", "gain_all_cached", "decomposition"}, default="auto"
+"gain_one_row", "gain_all_cached", "gain_recent_rows", "greedy", "decomposition", "gain_sets"}, default="auto"
         How "smo" chooses its pair; any but "auto" implies ``solver="smo"``. "auto" is "second_order" where the cache
         holds a tenth of the kernel matrix, else "hybrid_maximum_gain".
     shrinking : bool, default=True
         Whether "smo" sets variables aside that seem to stay at a bound. "block" does not shrink.
     cache_bytes : float or None, default=None
-        Memory for kernel values. None is a quarter of the memory that is free, at most the whole matrix. While "smo"
-        has set variables aside, the matrix of the others may take as much again.
+        Memory for kernel values. None is a quarter of the memory that is free, at most the whole matrix. What "smo"
+        keeps of the matrix while variables are set aside is in it.
     cache_size : float or None, default=None
         The same in MB (2^20 bytes), as scikit-learn has it. Give one of the two at most.
     tol : float, default=1e-3
         Stop when the relative duality gap, or the KKT violation, is at most this, confirmed by the judge. Below 1e-4
         kernel values are kept in double precision; for "active_set" and "ipm" they always are.
-    stopping : {"gap", "kkt"}, default="gap"
-        What `tol` is for: "gap" is (primal - dual) / primal, "kkt" LIBSVM's violation. A solver object with
-        ``stopping="kkt"`` asks for the same.
+    stopping : {"gap", "kkt", "gain"}, default="gap"
+        What `tol` is for: "gap" is (primal - dual) / primal, "kkt" LIBSVM's violation, "gain" the HMG paper's rule for
+        pairs that are chosen by their gain, which implies ``solver="smo"``: such a step is shorter than `tol`, and
+        LIBSVM's violation is at most `tol` too. A solver object with ``stopping="kkt"`` asks for the same;
+        ``SMO(stopping="gain", strict=False)`` ends at the short step, as the paper does.
     class_weight : dict, "balanced" or None, default=None
         Factor on the weights of each class's rows.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"

@@ -34,6 +34,9 @@ class SVCCV(SearchCV):
         are some.
     refit : bool, default=True
         Whether an `SVC` is fitted on all rows with the best values. Without it there is no model to predict with.
+    one_standard_error : bool, default=False
+        Whether the smoothest model is chosen whose mean score is within one standard error (over the folds) of the
+        best, instead of the best: the smallest such gamma, and then the smallest C.
     kernel, degree, coef0, working_set, shrinking, cache_bytes, cache_size, tol, stopping, class_weight, \
 decision_function_shape, max_iter, n_jobs, random_state, verbose
         As in `SVC`. The shape "ovo" is for the model that is fitted in the end; scores of the search have shape "ovr".
@@ -112,6 +115,7 @@ decision_function_shape, max_iter, n_jobs, random_state, verbose
         random_state: Any = None,
         verbose: int = 0,
         refit: bool = True,
+        one_standard_error: bool = False,
     ) -> None:
         self.Cs = Cs
         self.gammas = gammas
@@ -135,6 +139,7 @@ decision_function_shape, max_iter, n_jobs, random_state, verbose
         self.random_state = random_state
         self.verbose = verbose
         self.refit = refit
+        self.one_standard_error = one_standard_error
 
     @property
     def dual_coef_(self) -> np.ndarray:

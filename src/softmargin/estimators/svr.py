@@ -37,8 +37,8 @@ class SVR(IncrementalMixin, RegressorMixin, KernelEstimator, machine.SVR):
         Memory for kernel values, in bytes or in MB, as of `SVC`.
     tol : float, default=1e-3
         Stop when the relative duality gap, or the KKT violation, is at most this, confirmed by the judge.
-    stopping : {"gap", "kkt"}, default="gap"
-        What `tol` is for. "kkt" is LIBSVM's rule.
+    stopping : {"gap", "kkt", "gain"}, default="gap"
+        What `tol` is for, as of `SVC`. "kkt" is LIBSVM's rule, "gain" the HMG paper's.
     max_iter : int or None, default=None
         Limit on the iterations; None or -1 is no limit.
     max_seconds : float or None, default=None

@@ -13,7 +13,7 @@ from softmargin.core.stopping import Stop
 
 # What each stop rule finds at w = 0: the gap is all of the primal value, every row loses 1, and two rows of different
 # classes violate the optimality conditions by 2.
-_UNTRAINED = {"relative_gap": 1.0, "epsilon": 1.0, "kkt": 2.0}
+_UNTRAINED = {"relative_gap": 1.0, "epsilon": 1.0, "kkt": 2.0, "gain": 2.0}
 # A precomputed kernel matrix is checked _BLOCK_VALUES entries at a time, so that no copy of it is made. Entries on the
 # two sides of the diagonal may differ by _ASYMMETRY of the largest entry: float32 matrices do.
 _BLOCK_VALUES = 1 << 22

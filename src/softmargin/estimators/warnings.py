@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 
 from softmargin.core.result import Certificate
 from softmargin.core.status import Status
-from softmargin.core.stopping import Stop
+from softmargin.core.stopping import BY_KKT, Stop
 
 
 class ConvergenceWarning(SklearnConvergenceWarning):
@@ -21,6 +21,7 @@ def warn_unless_done(estimator: Any, stop: Stop, stacklevel: int) -> None:
     limits = {
         Status.MAX_ITER: f"raise max_iter (now {stop.max_iter})",
         Status.MAX_SECONDS: f"raise max_seconds (now {stop.max_seconds:g})" if stop.max_seconds else "",
+        Status.SMALL_STEP: "lower tol, or leave out strict=False, so that the KKT violation is at most tol",
         Status.BUDGET: "use solver='ocas', which is exact, or give the solver more passes (softmargin.SGD(epochs=100))",
     }
     if getattr(estimator, "solver_", "").startswith("Coordinate"):
@@ -44,7 +45,7 @@ def warn_unless_done(estimator: Any, stop: Stop, stacklevel: int) -> None:
 
 
 def _reached(certificate: Certificate, stop: Stop) -> str:
-    if stop.rule == "kkt":
+    if stop.rule in BY_KKT:
         return f"The KKT violation is {certificate.kkt_violation:.2g} (tol={stop.tol:g})."
     gap = certificate.relative_gap
     goal = f"tol={stop.tol:g}" if stop.rule == "relative_gap" else f"tol={stop.tol:g} is for the rule {stop.rule!r}"

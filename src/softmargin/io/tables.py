@@ -4,9 +4,9 @@ import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from reprlib import repr as shown
 from typing import Any
 
@@ -36,7 +36,7 @@ class Table:
     """Rows X (array or CSR matrix), and what the file says about them: labels, queries, names of the features.
 
     `left_out` are the names of columns that are none of the features asked for; `index_base` is the number of the first
-    feature in svmlight text.
+    feature in svmlight text. `extra` are columns that were asked for by name and are no features.
     """
 
     X: Any
@@ -45,6 +45,7 @@ class Table:
     feature_names: tuple[str, ...] | None = None
     left_out: tuple[str, ...] = ()
     index_base: int | None = None
+    extra: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def load_table(
@@ -57,6 +58,8 @@ def load_table(
     n_jobs: int | None = None,
     query_id: bool = False,
     feature_names: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    extra: Sequence[str] = (),
 ) -> Table:
     """Read a data file; its name says how.
 
@@ -65,17 +68,21 @@ def load_table(
     path : str or path
         ``.npz``: arrays X and, if there, y and qid; or a CSR matrix that `scipy.sparse.save_npz` wrote.
         ``.npy``: a matrix, memory-mapped where that is possible.
-        ``.parquet``, ``.csv`` (or ``.csv.gz``, ``.csv.bz2``, ``.csv.zst``): columns with names; these need pyarrow.
+        ``.parquet``, ``.csv`` and ``.tsv`` (or ``.csv.gz``, ``.csv.bz2``, ``.csv.zst``, and so with ``.tsv``): columns
+        with names; these need pyarrow.
         Anything else: svmlight text, also compressed.
     label : str, int or None
-        Where the label is: the name of a column (.parquet, .csv; default: the one called label, y or target), the name
-        of an array (.npz; default: y), the number of a column (.npy; -1 is the last one; default: no label).
+        Where the label is: the name or the number of a column, -1 being the last (.parquet, .csv; default: the one
+        called label, y or target), the name of an array (.npz; default: y), the number of a column (.npy; default: no
+        label).
     dtype : type of X; default: float64 for svmlight, else what the file has
     n_features : columns that X must have; sparse X may have fewer, and is widened
     zero_based : for svmlight, see `load_svmlight`
     n_jobs : threads for reading text
     query_id : whether the queries are read: qid: in svmlight, an array or a column qid elsewhere
     feature_names : for .parquet and .csv, the columns that become X, in this order; default: all but label and queries
+    drop : for .parquet and .csv, columns that are left out
+    extra : columns (.npz: arrays) that are no features and come back in `Table.extra`, as numbers or text
 
     Raises
     ------
@@ -86,8 +93,10 @@ def load_table(
     if os.path.isfile(name) and os.path.getsize(name) == 0:
         raise DataFormatError("the file is empty.", file=name)
     read = _reader_of(name)
+    if (drop or extra) and (read is None or name.lower().endswith(".npy")):
+        raise SoftmarginError(f"{name} has no named columns, and so no {shown([*drop, *extra][0])}.")
     if read is not None:
-        table = read(name, Options(label, query_id, n_features, thread_count(n_jobs) > 1, feature_names))
+        table = read(name, Options(label, query_id, n_features, thread_count(n_jobs) > 1, feature_names, drop, extra))
         if n_features is not None and table.X.shape[1] != n_features:
             raise DataFormatError(f"X has {table.X.shape[1]} features, but {n_features} are needed.", file=name)
         return table if dtype is None else replace(table, X=table.X.astype(dtype, copy=False))
@@ -115,6 +124,8 @@ class Options:
     n_features: int | None
     use_threads: bool
     feature_names: Sequence[str] | None
+    drop: Sequence[str] = ()
+    extra: Sequence[str] = ()
 
 
 Reader = Callable[[str, Options], Table]
@@ -163,7 +174,9 @@ def without_label(array: np.ndarray, label: str | int | None, name: str) -> Tabl
 
 def _read_npz(name: str, options: Options) -> Table:
     key = "y" if options.label is None else str(options.label)
-    arrays = read_npz(name, {"X", key, QUERY_NAME, *SPARSE_PARTS})
+    if options.drop:
+        raise SoftmarginError(f"{name}: the features of a .npz file have no names: leave out what drops some.")
+    arrays = read_npz(name, {"X", key, QUERY_NAME, *SPARSE_PARTS, *options.extra})
     if "X" in arrays:
         X = arrays["X"]
         if X.ndim != 2 or X.dtype.kind not in "biuf":
@@ -187,7 +200,14 @@ def _read_npz(name: str, options: Options) -> Table:
                 "is needed.",
                 file=name,
             )
-    return Table(X, y, qid)
+    extra = {}
+    for own in options.extra:
+        if own not in arrays or arrays[own].shape != (X.shape[0],):
+            raise DataFormatError(
+                f"there is no array {own!r} with an entry for each of the {X.shape[0]} rows.", file=name
+            )
+        extra[own] = arrays[own]
+    return Table(X, y, qid, extra=extra)
 
 
 def _sparse_matrix(arrays: dict[str, np.ndarray], least_columns: int, name: str) -> Any:
@@ -227,17 +247,21 @@ def _read_parquet(name: str, options: Options) -> Table:
     return _from_columns(lambda: parquet.read_table(name, use_threads=options.use_threads), name, options)
 
 
-def _read_csv(name: str, options: Options) -> Table:
+def _read_csv(name: str, options: Options, separator: str = ",") -> Table:
     need_pyarrow(name)
     from pyarrow import csv as arrow
 
-    check_header(name)
-    reading = arrow.ReadOptions(use_threads=options.use_threads)
-    return _from_columns(lambda: arrow.read_csv(name, read_options=reading), name, options)
+    check_header(name, separator)
+    reading, parsing = arrow.ReadOptions(use_threads=options.use_threads), arrow.ParseOptions(delimiter=separator)
+    return _from_columns(lambda: arrow.read_csv(name, read_options=reading, parse_options=parsing), name, options)
 
 
-def check_header(name: str) -> None:
-    """Whether the first line names columns, each of them once, with commas between them.
+def _read_tsv(name: str, options: Options) -> Table:
+    return _read_csv(name, options, "\t")
+
+
+def check_header(name: str, separator: str = ",") -> None:
+    """Whether the first line names columns, each of them once, with the separator between them.
 
     This is looked at before pyarrow is: that takes some kilobytes of memory for every column, also if the columns have
     no names and the whole file is a few hundred bytes of compressed commas.
@@ -250,15 +274,17 @@ def check_header(name: str) -> None:
         raise DataFormatError(
             f"the first line, which should name the columns, has more than {_LONGEST_HEADER >> 20} MiB.", file=name
         )
-    for separator, what in ((b";", "semicolons"), (b"\t", "tabs")):
-        if header.count(separator) > header.count(b","):
+    own = separator.encode()
+    for other, what in ((b";", "semicolons"), (b"\t", "tabs"), (b",", "commas")):
+        if other != own and header.count(other) > header.count(own):
+            wanted = "tabs" if own == b"\t" else "commas"
             raise DataFormatError(
-                f"the columns seem to be separated by {what}: write the file with commas, and numbers with decimal "
-                "points.",
+                f"the columns seem to be separated by {what}: write the file with {wanted}, and numbers with decimal "
+                "points. Tabs are for .tsv, commas for .csv.",
                 file=name,
             )
     try:
-        columns = next(csv.reader([header.decode("utf-8", "replace").rstrip("\r")]), [])
+        columns = next(csv.reader([header.decode("utf-8", "replace").rstrip("\r")], delimiter=separator), [])
     except csv.Error as error:
         raise DataFormatError(
             f"the first line, which should name the columns, cannot be read: {error}.", file=name
@@ -311,6 +337,10 @@ def from_table(table: Any, name: str, options: Options) -> Table:
         if QUERY_NAME not in names:
             raise DataFormatError(f"there is no column {QUERY_NAME!r}.", file=name)
         special.append(QUERY_NAME)
+    for asked in (*options.extra, *options.drop):
+        if asked not in names:
+            raise DataFormatError(f"there is no column {asked!r}; the columns are {shown(names)}.", file=name)
+    special += [*options.extra, *options.drop]
     others = [column for column in names if column not in special]
     features = others if wanted is None else _found_columns(others, list(wanted), name)
     used = set(features)
@@ -325,7 +355,8 @@ def from_table(table: Any, name: str, options: Options) -> Table:
     qid = _numbers_of(table.column(QUERY_NAME), QUERY_NAME, name) if options.query_id else None
     if qid is not None and qid.dtype.kind not in "iu":
         raise DataFormatError(f"the column {QUERY_NAME!r} must hold integers.", file=name)
-    return Table(X, y, qid, tuple(features), left_out)
+    extra = {column: _labels_of(table.column(column), column, name) for column in options.extra}
+    return Table(X, y, qid, tuple(features), left_out, extra=extra)
 
 
 def _found_columns(names: list[str], wanted: list[str], name: str) -> list[str]:
@@ -343,6 +374,8 @@ def _found_columns(names: list[str], wanted: list[str], name: str) -> list[str]:
 
 def _label_column(names: list[str], label: Any, name: str) -> str | None:
     if label is not None:
+        if label not in names and str(label).removeprefix("-").isdecimal() and -len(names) <= int(label) < len(names):
+            return names[int(label)]
         if label not in names:
             raise DataFormatError(f"there is no column {label!r}; the columns are {shown(names)}.", file=name)
         return str(label)
@@ -397,4 +430,5 @@ READERS: dict[str | tuple[str, ...], Reader] = {
     ".npz": _read_npz,
     ".parquet": _read_parquet,
     (".csv", ".csv.gz", ".csv.bz2", ".csv.zst"): _read_csv,
+    (".tsv", ".tsv.gz", ".tsv.bz2", ".tsv.zst"): _read_tsv,
 }

@@ -237,17 +237,19 @@ class RowStore:
             add(self.source.rows(part), np.arange(part.size), part)
         return totals.T
 
-    def narrow(self, index: np.ndarray) -> "RowStore":
+    def narrow(self, index: np.ndarray) -> "CachedRows":
         """The part K[index, index] with a cache of its own, which starts with what is known already."""
         part = CachedRows(self.source.narrow(index), self.max_bytes, self.workers)
-        known = np.flatnonzero(self.lru.slot_of[index] >= 0)
-        by_use = known[np.argsort(-self.lru.stamp[self.lru.slot_of[index[known]]], kind="stable")][: part.capacity]
-        slots, _ = part.lru.place(by_use)
-        for slot, row in zip(slots.tolist(), index[by_use].tolist(), strict=True):
-            np.take(self.slab[self.lru.slot_of[row]], index, out=part.slab[slot], mode="clip")
-        part.lru.stamp[slots] = self.lru.stamp[self.lru.slot_of[index[by_use]]]
-        part.lru.clock[0] = self.lru.clock[0]
+        part.take_over(self.slab, self.lru, index)
         return part
+
+    def widened(
+        self, part: "RowStore | None", active: np.ndarray, rows: np.ndarray, columns: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Some of `rows` at a time, and K[rows, columns]: the columns that the part K[active, active] lacks."""
+        step = max(1, _SCRATCH_BYTES // (8 * max(1, self.n)))
+        for at in range(0, rows.size, step):
+            yield rows[at : at + step], self.rows(rows[at : at + step], columns)
 
 
 def _parts(n_rows: int, width: int) -> Iterator[slice]:
@@ -257,17 +259,111 @@ def _parts(n_rows: int, width: int) -> Iterator[slice]:
 
 
 class CachedRows(RowStore):
-    """Rows of `source`, of which as many are kept as `max_bytes` allow. Rows take memory when they are written."""
+    """Rows of `source`, of which as many are kept as `max_bytes` allow. Rows take memory when they are written.
 
-    def __init__(self, source: KernelRows, max_bytes: float, workers: Workers | None = None) -> None:
+    A part of the matrix (`narrow`) and the whole take no more than `max_bytes` together. If all of the part fits beside
+    the rows that are there, both are kept. Else the part takes the memory of the whole, until it is widened again. A
+    store that gives its memory away has new memory, in which nothing is written yet, so that it can still be used.
+    """
+
+    def __init__(
+        self,
+        source: KernelRows,
+        max_bytes: float,
+        workers: Workers | None = None,
+        memory: np.ndarray | None = None,
+    ) -> None:
         row_bytes = max(1, source.n) * source.dtype.itemsize
         if max_bytes < min(2, source.n) * row_bytes:
             raise SoftmarginError(
                 f"a cache of {max_bytes:,.0f} bytes cannot hold two rows of the kernel matrix, which take "
                 f"{row_bytes:,} each: set cache_bytes to at least {2 * row_bytes:,}, or leave it None."
             )
-        capacity = int(min(source.n, max_bytes // row_bytes))
-        super().__init__(source, np.empty((capacity, source.n), source.dtype), max_bytes, workers)
+        self._is_written = memory is not None  # all of the memory may be taken already
+        if memory is None:
+            capacity = int(min(source.n, max_bytes // row_bytes))
+            memory = np.empty(capacity * source.n, source.dtype)
+        self._memory = memory
+        super().__init__(source, self._shaped(memory, source.n), max_bytes, workers)
+
+    @staticmethod
+    def _shaped(memory: np.ndarray, n: int) -> np.ndarray:
+        """Memory as rows of length n."""
+        capacity = min(n, memory.size // max(1, n))
+        return memory[: capacity * n].reshape(capacity, n)
+
+    def _given(self) -> tuple[np.ndarray, np.ndarray, LRU]:
+        """The memory, the rows in it and where they are; the store itself goes on empty, in memory not yet written."""
+        memory, slab, lru = self._memory, self.slab, self.lru
+        self._memory, self._is_written = np.empty_like(memory), False
+        self.slab, self.lru = self._shaped(self._memory, self.n), LRU(self.n, lru.capacity)
+        self.lru.clock[0] = lru.clock[0]
+        return memory, slab, lru
+
+    def take_over(self, slab: np.ndarray, lru: LRU, index: np.ndarray) -> None:
+        """Take the rows of the part `index` that another store holds, the last used ones as far as there is room.
+
+        This store may lie in the memory that they lie in: a row is copied to a place before all rows that are not
+        copied yet.
+        """
+        known = np.flatnonzero(lru.slot_of[index] >= 0)
+        stamps = lru.stamp[lru.slot_of[index[known]]]
+        known = known[np.argsort(-stamps, kind="stable")][: self.capacity]
+        known = known[np.argsort(lru.slot_of[index[known]])]
+        before = lru.slot_of[index[known]]
+        for slot, old in enumerate(before.tolist()):
+            self.slab[slot] = slab[old].take(index)
+        slots, _ = self.lru.place(known)  # in order, because none was used before
+        self.lru.stamp[slots] = lru.stamp[before]
+        self.lru.clock[0] = lru.clock[0]
+
+    def narrow(self, index: np.ndarray) -> "CachedRows":
+        """The part K[index, index], which begins with the rows that are known, cut."""
+        spare = self.max_bytes - self.n_cached * self.n * self.dtype.itemsize
+        if not self._is_written and index.size**2 * self.dtype.itemsize <= spare:
+            part = CachedRows(self.source.narrow(index), spare, self.workers)
+            part.take_over(self.slab, self.lru, index)
+            return part
+        memory, slab, lru = self._given()
+        part = CachedRows(self.source.narrow(index), self.max_bytes, self.workers, memory)
+        part.take_over(slab, lru, index)
+        return part
+
+    def widened(
+        self, part: RowStore | None, active: np.ndarray, rows: np.ndarray, columns: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """As in general; the memory that a part took comes back, with those of `rows` that the part holds, complete.
+
+        Rows that lie one behind the other are moved apart from the last to the first, so that none is overwritten.
+        """
+        has_given = self.n_cached == 0 and isinstance(part, CachedRows) and part._memory.size >= self._memory.size
+        if not has_given or not isinstance(part, CachedRows):
+            yield from super().widened(part, active, rows, columns)
+            return
+        memory, short, lru = part._given()
+        where = np.full(self.n, -1)
+        where[active] = lru.slot_of
+        kept = rows[where[rows] >= 0]
+        kept = kept[np.argsort(-lru.stamp[where[kept]], kind="stable")][: self.capacity]
+        kept = kept[np.argsort(where[kept])]
+        for at, slot in enumerate(where[kept].tolist()):
+            short[at] = short[slot]
+        slab = self._shaped(memory, self.n)
+        step = max(1, _SCRATCH_BYTES // (8 * max(1, self.n)))
+        for end in range(kept.size, 0, -step):
+            begin = max(0, end - step)
+            values = self.rows(kept[begin:end], columns)
+            for at in range(end - 1, begin - 1, -1):
+                row = short[at].copy()
+                slab[at, active], slab[at, columns] = row, values[at - begin]
+            yield kept[begin:end], values
+        yield from super().widened(part, active, rows[~np.isin(rows, kept)], columns)
+        stamps = lru.stamp[where[kept]]
+        self._memory, self._is_written = memory, True
+        self.slab, self.lru = slab, LRU(self.n, len(slab))
+        self.lru.place(kept)
+        self.lru.stamp[: kept.size] = stamps
+        self.lru.clock[0] = lru.clock[0]
 
 
 class WholeMatrix(RowStore):

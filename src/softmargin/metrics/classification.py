@@ -32,6 +32,36 @@ def roc_area(positive: Any, scores: Any) -> float:
     return float((rank[place[positive]].sum() - n_positive * (n_positive + 1) / 2) / n_pairs)
 
 
+def weighted_roc_area(positive: Any, scores: Any, weights: Any) -> float:
+    """The same of weighted rows: a pair counts by the product of its weights."""
+    positive, scores = _checked(positive, scores)
+    weights = np.asarray(weights, dtype=np.float64)
+    _, place = np.unique(scores, return_inverse=True)
+    own, others = (np.bincount(place, np.where(part, weights, 0.0)) for part in (positive, ~positive))
+    if not own.any() or not others.any():
+        raise SoftmarginError("all rows with a weight are of one class: there is nothing to put in order.")
+    return float(own @ (np.cumsum(others) - 0.5 * others) / (own.sum() * others.sum()))
+
+
+def pr_area(positive: Any, scores: Any, weights: Any = None) -> float:
+    """Area under the curve of precision over recall: the mean precision at the places of the positive rows.
+
+    Rows of equal score are called positive together, as in scikit-learn's `average_precision_score`.
+
+    Parameters
+    ----------
+    positive, scores : as of `roc_area`
+    weights : array of the same length; default: all the same
+    """
+    positive, scores = _checked(positive, scores)
+    weights = np.ones(scores.size) if weights is None else np.asarray(weights, dtype=np.float64)
+    _, place = np.unique(-scores, return_inverse=True)
+    own = np.bincount(place, np.where(positive, weights, 0.0))
+    called = np.cumsum(np.bincount(place, weights))
+    precision = np.cumsum(own) / np.where(called > 0.0, called, 1.0)
+    return float(own @ precision / own.sum())
+
+
 def prbep(positive: Any, scores: Any) -> float:
     """Precision/recall break-even point: both, when as many rows are called positive as there are positive ones.
 

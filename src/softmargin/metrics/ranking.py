@@ -5,6 +5,7 @@ are worth as much as drawing lots.
 """
 
 from dataclasses import dataclass
+from math import lgamma
 from typing import Any, Literal
 
 import numpy as np
@@ -130,6 +131,61 @@ def mean_average_precision_by_query(
     precision = (above_relevant + before + 1.0) / (ranking.place + 1.0)
     total = ranking.of_query(tied_relevant / tied * precision)
     return _by_query(queries, total, np.bincount(queries.codes, is_relevant), without_relevant)
+
+
+def precision_by_query(
+    y: Any, scores: Any, qid: Any = None, k: int = 10, *, relevant: float | None = None
+) -> QueryValues:
+    """The share of relevant rows among the first k places of each query; places that a query has not are not relevant.
+
+    Parameters
+    ----------
+    y, scores, qid, relevant : as of `mean_average_precision_by_query`
+    k : how many places count
+    """
+    y, scores = _checked(y, scores)
+    queries = queries_of(qid, y.size)
+    is_relevant = (y > 0 if relevant is None else y >= relevant).astype(np.float64)
+    ranking = _Ranking(queries, scores)
+    chance = ranking.of_tie(is_relevant) / ranking.of_tie(np.ones(y.size))
+    return QueryValues(queries.names, ranking.of_query(np.where(ranking.place < k, chance, 0.0)) / k)
+
+
+def reciprocal_rank_by_query(
+    y: Any,
+    scores: Any,
+    qid: Any = None,
+    *,
+    relevant: float | None = None,
+    without_relevant: Literal["skip", 0, 1] = "skip",
+) -> QueryValues:
+    """One over the place of the first relevant row of each query; its mean is known as MRR.
+
+    Parameters
+    ----------
+    y, scores, qid, relevant, without_relevant : as of `mean_average_precision_by_query`
+    """
+    y, scores = _checked(y, scores)
+    queries = queries_of(qid, y.size)
+    is_relevant = (y > 0 if relevant is None else y >= relevant).astype(np.float64)
+    ranking = _Ranking(queries, scores)
+    tied, tied_relevant = ranking.of_tie(np.ones(y.size)), ranking.of_tie(is_relevant)
+    above, above_relevant = ranking.above_tie(np.ones(y.size)), ranking.above_tie(is_relevant)
+    # Of n tied rows r are relevant: the first of these has j rows of the tie before it in C(n - 1 - j, r - 1) of the
+    # C(n, r) ways to place them.
+    behind = tied - 1.0 - (ranking.place - above)
+    possible = (above_relevant == 0.0) & (tied_relevant > 0.0) & (behind >= tied_relevant - 1.0)
+    n, r, m = tied[possible], tied_relevant[possible], behind[possible]
+    chance = np.zeros(y.size)
+    chance[possible] = np.exp(_log_choices(m, r - 1.0) - _log_choices(n, r))
+    total = ranking.of_query(chance / (ranking.place + 1.0))
+    return _by_query(queries, total, np.minimum(np.bincount(queries.codes, is_relevant), 1.0), without_relevant)
+
+
+def _log_choices(n: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """log C(n, r), element by element."""
+    log_factorial = np.vectorize(lambda count: lgamma(count + 1.0), otypes=[np.float64])
+    return log_factorial(n) - log_factorial(r) - log_factorial(n - r)
 
 
 class _Ranking:

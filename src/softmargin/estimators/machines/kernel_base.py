@@ -9,7 +9,7 @@ import numpy as np
 
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.result import Result
-from softmargin.core.stopping import Stop
+from softmargin.core.stopping import BY_KKT, Stop
 from softmargin.core.threads import Workers, one_blas_thread, thread_count
 from softmargin.data.convert import as_rows, is_storage
 from softmargin.data.rows import Rows
@@ -26,7 +26,7 @@ from softmargin.kernels.precomputed import PrecomputedRows
 from softmargin.prediction.labels import finite_scores
 from softmargin.problems.kernel_certificate import KernelJudge
 
-STOP_RULES = {"gap": "relative_gap", "kkt": "kkt"}
+STOP_RULES = {"gap": "relative_gap", "kkt": "kkt", "gain": "gain"}
 # With a linear kernel and at least this many rows, a fit warns that a linear estimator solves the same problem faster.
 _MANY_ROWS = 20_000
 
@@ -90,7 +90,7 @@ class KernelMachine(Machine):
             )
         notes = []
         if not is_convex:
-            stop = replace(stop, rule="kkt")
+            stop = replace(stop, rule=stop.rule if stop.rule in BY_KKT else "kkt")
             notes.append(
                 f"the kernel {self.kernel!r} is indefinite on these rows: the problem is not convex, there is no dual "
                 f"bound, and the fit ends at a stationary point, where the KKT violation is at most tol={stop.tol:g}. "
@@ -102,7 +102,10 @@ class KernelMachine(Machine):
                 f"kernel='linear' on {rows.n_rows:,} rows works on a kernel matrix; softmargin.{self.linear_twin} "
                 "minimises the same objective on the data themselves, much faster."
             )
-        working_set = self.working_set if solver is self.solver else "auto"  # partial_fit has a solver of its own
+        working_set = self.working_set
+        if solver is not self.solver:  # partial_fit has a solver of its own
+            working_set = "auto"
+            stop = replace(stop, rule="kkt" if stop.rule == "gain" else stop.rule)
         choose = kernel_solver(solver, working_set, bool(self.shrinking), stop)
         return KernelWork(choose, setting, rows, targets, stop, workers, is_convex, notes)
 

@@ -20,14 +20,12 @@ import numpy as np
 
 from softmargin.core.jit import compiled
 
-DONE, STUCK, NEED_ROWS = 0, 1, 2
-MOST_VIOLATING, SECOND_ORDER, MAXIMUM_GAIN, HYBRID, ONE_ROW, ALL_CACHED = 0, 1, 2, 3, 4, 5
+DONE, STUCK, NEED_ROWS, ENDED = 0, 1, 2, 3
+MOST_VIOLATING, SECOND_ORDER, MAXIMUM_GAIN, HYBRID, ONE_ROW, ALL_CACHED, RECENT_ROWS, GREEDY = 0, 1, 2, 3, 4, 5, 6, 7
 
 _STRETCH = 128
-_UNKNOWN = -2
-# The inner problem of a working set is solved until its violation has fallen to this share, or for so many steps.
-_INNER_SHARE = 1e-8
-_INNER_STEPS = 10_000
+UNKNOWN = -2
+_CRUMB = 1e-14  # room that is a smaller share of a variable's range is rounding
 
 
 @compiled
@@ -126,6 +124,21 @@ def twice_gain(d, a, room):
 
 
 @compiled
+def step_length(v, row, b, partner, is_clipped):
+    """How far the pair of b and its partner would move: mu* if it is clipped to the box, else mu_max.
+
+    `row` is that of b.
+    """
+    e = v.rise[b] - v.fall[partner]
+    room = min(v.up[b], v.down[partner]) if e > 0.0 else min(v.down[b], v.up[partner])
+    d = e if e > 0.0 else v.rise[partner] - v.fall[b]
+    a = v.diag[b] + v.diag[partner] - 2.0 * np.float64(row[partner])
+    if is_clipped:
+        return room if d >= a * room else d / a
+    return d / a if a > 0.0 else np.inf
+
+
+@compiled
 def put(k, value, v, epsilon):
     """beta_k = value, with its rooms; its wishes change sides with it. Whether that is another value than before."""
     before = v.beta[k]
@@ -143,73 +156,125 @@ def put(k, value, v, epsilon):
 
 @compiled
 def raise_and_lower(i, j, amount, v, epsilon):
-    """beta_i += amount, beta_j -= amount, exactly to a bound or zero where the room ends; whether anything changed."""
+    """beta_i += amount, beta_j -= amount, exactly to a bound or zero where the room ends; whether anything changed.
+
+    Where rounding would leave a crumb of room, the bound is taken: a later step would gain nothing with it, so that
+    rules which go by the gain would leave it to the end, with its violation.
+    """
     before_i, before_j = v.beta[i], v.beta[j]
     top = 0.0 if before_i < 0.0 else v.hi[i]
     bottom = 0.0 if before_j > 0.0 else v.lo[j]
-    has_risen = put(i, top if amount >= v.up[i] else min(before_i + amount, top), v, epsilon)
-    has_fallen = put(j, bottom if amount >= v.down[j] else max(before_j - amount, bottom), v, epsilon)
+    above, below = before_i + amount, before_j - amount
+    is_up = amount >= v.up[i] or top - above <= _CRUMB * (v.hi[i] - v.lo[i])
+    is_down = amount >= v.down[j] or below - bottom <= _CRUMB * (v.hi[j] - v.lo[j])
+    has_risen = put(i, top if is_up else above, v, epsilon)
+    has_fallen = put(j, bottom if is_down else below, v, epsilon)
     return has_risen or has_fallen
 
 
 @compiled
-def pair_steps(steps, choice, slab, v, pair, chosen):
-    """Up to `steps` pair steps; changes the variables and `pair`, the last working set.
+def touch(b, recent):
+    """Move variable b to the front of `recent`, the variables used last; the last of them gives way."""
+    at = 0
+    while at < recent.size - 1 and recent[at] != b and recent[at] >= 0:
+        at += 1
+    while at > 0:
+        recent[at] = recent[at - 1]
+        at -= 1
+    recent[0] = b
+
+
+@compiled
+def pair_steps(steps, choice, slab, v, pair, recent, chosen, extremes):
+    """Up to `steps` pair steps; changes the variables, `pair`, the last working set, and `recent`, the rows used last.
 
     `chosen` is a pair that was chosen but lacks rows (-1: not chosen yet), for the call after NEED_ROWS; where both are
-    -1 then, the rows of the last pair are missing. Returns the code, the steps made, and what they gained.
+    -1 then, the rows of the last pair are missing. `extremes` keeps `top` and `witness` for that call: at first they
+    are UNKNOWN and -1. Returns the code, the steps made, what they gained, and with ENDED how long the step would have
+    been that ended it: 0 if the KKT gap alone did.
+
+    The KKT conditions are looked at before every step. It is enough to know one variable whose wish to fall is further
+    below the highest wish to rise than `choice.goal`: as long as the last such `witness` is one, nothing is searched.
     """
     rule, epsilon, has_twin = choice.rule, choice.epsilon, choice.epsilon > 0.0
     values, slot_of = slab.values, slab.slot_of
     made, gain = 0, 0.0
     first, second = chosen[0], chosen[1]
     chosen[0], chosen[1] = -1, -1
-    top = _UNKNOWN
+    top, witness = extremes[0], extremes[1]
     is_plain = False  # the most violating pair, because the rule's own choice led nowhere
     while made < steps:
         if first < 0:
-            if top == _UNKNOWN:
+            if top == UNKNOWN:
                 top = move(v.rise, v.fall, False, values[0], values[0], 0.0, v.up, 1.0)
-            uses_gain = rule >= MAXIMUM_GAIN and pair[0] >= 0 and not is_plain
-            if uses_gain and rule != MAXIMUM_GAIN:
+            if top < 0:
+                return STUCK, made, gain, 0.0
+            is_open = witness >= 0 and v.down[witness] > 0.0 and v.rise[top] - v.fall[witness] > choice.goal
+            if rule == MOST_VIOLATING or (choice.goal >= 0.0 and not is_open):
+                witness = move(v.fall, v.rise, False, values[0], values[0], 0.0, v.down, -1.0)
+                is_open = witness >= 0 and v.rise[top] - v.fall[witness] > choice.goal
+            extremes[0], extremes[1] = top, witness
+            is_closed = choice.goal >= 0.0 and not is_open
+            if is_closed and not choice.waits:
+                return ENDED, made, gain, 0.0
+
+            uses_gain = rule >= MAXIMUM_GAIN and (pair[0] >= 0 or rule == GREEDY) and not is_plain
+            if uses_gain and rule != MAXIMUM_GAIN and rule != GREEDY:
                 n_free = 0  # of the last pair, that are off their bounds and off zero
                 for b in pair:
                     n_free += min(v.up[b], v.down[b]) > choice.eta * (v.up[b] + v.down[b]) and v.beta[b] != 0.0
                 uses_gain = n_free > 0
             if uses_gain:
-                if slot_of[pair[0]] < 0 or slot_of[pair[1]] < 0:
-                    return NEED_ROWS, made, gain
+                if rule != GREEDY and (slot_of[pair[0]] < 0 or slot_of[pair[1]] < 0):
+                    return NEED_ROWS, made, gain, 0.0
                 best = 0.0
-                for s in range(slab.owner.size if rule == ALL_CACHED else 2):
+                count = 2
+                if rule == ALL_CACHED:
+                    count = slab.owner.size
+                elif rule == RECENT_ROWS:
+                    count = recent.size
+                elif rule == GREEDY:
+                    count = v.rise.size
+                for s in range(count):
                     if rule == ALL_CACHED:
                         b = slab.owner[s]
+                    elif rule == RECENT_ROWS:
+                        b = recent[s]
+                    elif rule == GREEDY:
+                        b = s if v.up[s] > 0.0 else -1  # every pair has a variable that may rise
                     else:
                         b = pair[s]
-                    if b < 0 or (rule == ONE_ROW and s == 0):
+                    if b < 0 or slot_of[b] < 0 or (rule == ONE_ROW and s == 0):
                         continue
                     partner, best = gain_partner(v, values[slot_of[b]], b, best)
                     if partner >= 0:
                         first, second = b, partner
                 if first < 0 and rule == MAXIMUM_GAIN:
-                    return STUCK, made, gain
+                    return STUCK, made, gain, 0.0
+                if first >= 0 and choice.step_goal > 0.0 and (is_closed or not choice.is_strict):
+                    length = step_length(v, values[slot_of[first]], first, second, choice.is_clipped)
+                    if length < choice.step_goal:
+                        return ENDED, made, gain, length
             if first < 0:
+                if is_closed:
+                    return ENDED, made, gain, 0.0
                 first = top
-                if first < 0:
-                    return STUCK, made, gain
                 if rule != SECOND_ORDER or is_plain:
-                    second = move(v.fall, v.rise, False, values[0], values[0], 0.0, v.down, -1.0)
+                    second = witness
+                    if rule != MOST_VIOLATING:
+                        second = move(v.fall, v.rise, False, values[0], values[0], 0.0, v.down, -1.0)
                     if second < 0 or v.rise[first] <= v.fall[second]:
-                        return STUCK, made, gain
+                        return STUCK, made, gain, 0.0
         if second < 0:
             if slot_of[first] < 0:
                 chosen[0] = first
-                return NEED_ROWS, made, gain
+                return NEED_ROWS, made, gain, 0.0
             second = second_order_partner(v, values[slot_of[first]], first, choice.least)
             if second < 0:
-                return STUCK, made, gain
+                return STUCK, made, gain, 0.0
         if slot_of[first] < 0 or slot_of[second] < 0:
             chosen[0], chosen[1] = first, second
-            return NEED_ROWS, made, gain
+            return NEED_ROWS, made, gain, 0.0
 
         i, j = (first, second) if v.rise[first] > v.fall[second] else (second, first)
         slab.stamp[slot_of[first]], slab.stamp[slot_of[second]] = slab.clock[0], slab.clock[0] + 1
@@ -223,147 +288,15 @@ def pair_steps(steps, choice, slab, v, pair, chosen):
             gain += 0.5 * twice_gain(d, a, room)
             made += 1
             pair[0], pair[1] = first, second
+            if rule == RECENT_ROWS:
+                touch(first, recent)
+                touch(second, recent)
             top = move(v.rise, v.fall, has_twin, row_i, row_j, amount, v.up, 1.0)
+            extremes[0] = top
             is_plain = False
         elif is_plain or rule in (MOST_VIOLATING, MAXIMUM_GAIN):
-            return STUCK, made, gain
+            return STUCK, made, gain, 0.0
         else:
             is_plain = True
         first, second = -1, -1
-    return DONE, made, gain
-
-
-@compiled
-def rank(wish, room, sign, out):
-    """The variables with room whose sign * wish is largest, best first; returns their number."""
-    count = 0
-    scores = np.empty(out.size)
-    bar = -np.inf
-    for begin in range(0, wish.size, _STRETCH):
-        w, r = wish[begin : begin + _STRETCH], room[begin : begin + _STRETCH]
-        better = 0
-        for k in range(w.size):
-            better += (sign * w[k] > bar) & (r[k] > 0.0)
-        if better == 0:
-            continue
-        for k in range(w.size):
-            score = sign * w[k]
-            if score <= bar or r[k] <= 0.0:
-                continue
-            place = min(count, out.size - 1)
-            while place > 0 and scores[place - 1] < score:
-                scores[place], out[place] = scores[place - 1], out[place - 1]
-                place -= 1
-            scores[place], out[place] = score, begin + k
-            count = min(count + 1, out.size)
-            if count == out.size:
-                bar = scores[count - 1]
-    return count
-
-
-@compiled
-def include(k, chosen, size):
-    """Put k to the first `size` of `chosen` unless it is there already; returns how many there are then."""
-    for s in range(size):
-        if chosen[s] == k:
-            return size
-    chosen[size] = k
-    return size + 1
-
-
-@compiled
-def solve_set(K, v, epsilon):
-    """Best pairs of a small problem, one after the other, until it is solved; changes its variables.
-
-    Returns what it gained and in how many steps.
-    """
-    made, gain, goal = 0, 0.0, -1.0
-    size = v.beta.size
-    while made < _INNER_STEPS:
-        best, i, j, violation = 0.0, -1, -1, 0.0
-        for s in range(size):
-            for t in range(size):
-                d, room = v.rise[s] - v.fall[t], min(v.up[s], v.down[t])
-                if d > 0.0 and room > 0.0:
-                    violation = max(violation, d)
-                    value = twice_gain(d, (K[s, s] - K[s, t]) + (K[t, t] - K[t, s]), room)
-                    if value > best:
-                        best, i, j = value, s, t
-        if goal < 0.0:
-            goal = _INNER_SHARE * violation
-        if i < 0 or violation <= goal:
-            break
-        d, a, room = v.rise[i] - v.fall[j], (K[i, i] - K[i, j]) + (K[j, j] - K[j, i]), min(v.up[i], v.down[j])
-        amount = room if d >= a * room else d / a
-        if not raise_and_lower(i, j, amount, v, epsilon):
-            break
-        gain += 0.5 * best
-        made += 1
-        for s in range(size):
-            v.rise[s] -= amount * (K[i, s] - K[j, s])
-        if epsilon > 0.0:
-            for s in range(size):
-                v.fall[s] -= amount * (K[i, s] - K[j, s])
-    return gain, made
-
-
-@compiled
-def set_steps(steps, inner_steps, choice, slab, v, part, chosen):
-    """Up to `steps` steps on working sets of the most violating pairs, as many as `chosen` has room for.
-
-    A set can take thousands of pair steps of its own, so it also ends after the first set with which `inner_steps` pair
-    steps were made in all: otherwise an ill-conditioned problem would not hear Ctrl-C for minutes.
-    `part` are variables for the working set to be copied to. `chosen` holds a set that lacks rows, for the call after
-    NEED_ROWS, and ends with -1. Returns as `pair_steps`, and the pair steps inside the sets.
-    """
-    epsilon, values, slot_of = choice.epsilon, slab.values, slab.slot_of
-    made, gain, pair_steps = 0, 0.0, 0
-    half = chosen.size // 2
-    rising, falling = np.empty(half, np.int64), np.empty(half, np.int64)
-    K = np.empty((chosen.size, chosen.size))
-    while made < steps and pair_steps < inner_steps:
-        if chosen[0] < 0:
-            count = min(rank(v.rise, v.up, 1.0, rising), rank(v.fall, v.down, -1.0, falling))
-            size = 0
-            for k in range(count):
-                if v.rise[rising[k]] > v.fall[falling[k]]:
-                    size = include(rising[k], chosen, size)
-                    size = include(falling[k], chosen, size)
-            if size == 0:
-                return STUCK, made, gain, pair_steps
-        size = 0
-        while size < chosen.size and chosen[size] >= 0:
-            if slot_of[chosen[size]] < 0:
-                return NEED_ROWS, made, gain, pair_steps
-            size += 1
-
-        for s in range(chosen.size):  # places that are not used are variables without room
-            part.up[s], part.down[s] = 0.0, 0.0
-        for s in range(size):
-            k = chosen[s]
-            slot = slot_of[k]
-            slab.stamp[slot] = slab.clock[0]
-            slab.clock[0] += 1
-            for t in range(size):
-                K[s, t] = values[slot, chosen[t]]
-            part.lo[s], part.hi[s], part.beta[s] = v.lo[k], v.hi[k], v.beta[k]
-            part.rise[s], part.fall[s], part.up[s], part.down[s] = v.rise[k], v.fall[k], v.up[k], v.down[k]
-        gained, inner = solve_set(K, part, epsilon)
-        for s in range(size):
-            k = chosen[s]
-            change = part.beta[s] - v.beta[k]
-            if change != 0.0:
-                put(k, part.beta[s], v, epsilon)
-                row = values[slot_of[k]]
-                for m in range(v.rise.size):
-                    v.rise[m] -= change * np.float64(row[m])
-                if epsilon > 0.0:
-                    for m in range(v.fall.size):
-                        v.fall[m] -= change * np.float64(row[m])
-            chosen[s] = -1
-        if inner == 0:
-            return STUCK, made, gain, pair_steps
-        gain += gained
-        pair_steps += inner
-        made += 1
-    return DONE, made, gain, pair_steps
+    return DONE, made, gain, 0.0

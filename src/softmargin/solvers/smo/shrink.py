@@ -24,7 +24,6 @@ _LEAST_SHARE = 0.1
 _GOAL_SHARE = 0.1
 # What copying and computing an entry of a kernel row costs, in units of the passes of a step over it.
 _COPY_COST, _ROW_COST = 4.0, 8.0
-_SCRATCH_BYTES = 1 << 26  # for kernel rows while f is made complete
 
 
 @dataclass(frozen=True)
@@ -56,13 +55,18 @@ class Shrinking:
     """What SMO keeps in a state's `scratch`: K's diagonal, and where the solve has come to on a shrunk problem.
 
     The state itself is a point of the whole problem, whose f is right. `idle` counts slices in a row without progress
-    beyond rounding; `stuck_at` is the dual value at which no step was left.
+    beyond rounding; `stuck_at` is the dual value at which no step was left. `length` is that of the step which was too
+    short to be made (infinite: no slice has ended so), and `claim` what the stop rule saw when the solver last claimed
+    to be done. `members` are the last working set of rules that go on from one.
     """
 
     diag: np.ndarray
     part: Part | None = None
     idle: int = 0
     stuck_at: float = -np.inf
+    length: float = np.inf
+    claim: float = np.inf
+    members: tuple[int, ...] = ()
 
 
 def latest(state: DualState) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +95,7 @@ def shrunk(problem: BoxQP, state: DualState) -> DualState:
     highest = np.max(rise, where=may_rise, initial=-np.inf)
     lowest = np.min(fall, where=may_fall, initial=np.inf)
     has_pair = (may_rise & (rise >= lowest)) | (may_fall & (fall <= highest))
-    keep = has_pair | np.isin(active, state.pair)
+    keep = has_pair | np.isin(active, (*state.pair, *state.scratch.members))
     stay = np.flatnonzero(keep)
     fits = 2 <= stay.size <= K.max_bytes / (2 * K.dtype.itemsize)
     if not fits or stay.size > (1.0 - _LEAST_SHARE) * active.size:
@@ -116,8 +120,11 @@ def _pays(problem: BoxQP, state: DualState, K: Any, n_active: int, n_stay: int) 
     return bool(costs < state.iterations * (n_active - n_stay) * (1.0 + _ROW_COST * rows_per_step))
 
 
-def unshrunk(problem: BoxQP, state: DualState) -> DualState:
-    """The state with all variables active again, and f complete."""
+def unshrunk(problem: BoxQP, state: DualState, *, goes_on: bool = True) -> DualState:
+    """The state with all variables active again, and f complete.
+
+    If the solve `goes_on` from there, the cache of the shrunk problem is given up for that of the whole one.
+    """
     part = part_of(state)
     if part is None:
         return state
@@ -129,10 +136,8 @@ def unshrunk(problem: BoxQP, state: DualState) -> DualState:
     if np.count_nonzero(beta) < np.count_nonzero(change):  # summing anew is less work
         change = beta
         f[columns] = 0.0
-    moved = np.flatnonzero(change)
-    step = max(1, _SCRATCH_BYTES // (8 * beta.size))
-    for at in range(0, moved.size, step):
-        rows = moved[at : at + step]
-        f[columns] += change[rows] @ problem.K.rows(rows, columns)
+    K = part.K if goes_on else None
+    for rows, values in problem.K.widened(K, part.active, np.flatnonzero(change), columns):
+        f[columns] += change[rows] @ values
     scratch = replace(state.scratch, part=None)
     return replace(state, beta=beta, f=f, scratch=scratch, unshrinkings=state.unshrinkings + 1)
