@@ -2,7 +2,8 @@
 
 A page is run from top to bottom in an empty folder. A fence without a language or with `text` that follows a `python`
 block is what that block prints. In a `console` block the lines behind `$ ` are commands, the others what they print;
-`^C` stands for an interrupt while the command runs. `...` matches anything. Where lines are broken and how many
+`^C` stands for an interrupt while the command runs. `...` matches anything. A block that begins with "python" and the
+name of a package runs where this package is installed. Where lines are broken and how many
 iterations there are is not compared.
 """
 
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,21 +28,24 @@ from softmargin.tasks.records import TASKS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w*)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COUNT = re.compile(r"(?<=iterations) +\d+|\d+ (?=iterations)")
 ITERATION_OF_CTRL_C = 5
 
 
 def blocks(page):
-    """(language, text, line) of each fence; the language of what a python block prints is "output"."""
+    """(language, text, line) of each fence; the language of what a python block prints is "output", and that of what
+    needs a package that is not there is "missing"."""
     found = []
     end = 0
     for match in FENCE.finditer(page):
         language = match[1]
+        if match[2] is not None and find_spec(match[2]) is None:
+            language = "missing"
         follows = found and found[-1][0] == "python" and not page[end : match.start()].strip()
         if language in ("", "text") and follows:
             language = "output"
-        found.append((language, match[2], page.count("\n", 0, match.start()) + 1))
+        found.append((language, match[3], page.count("\n", 0, match.start()) + 1))
         end = match.end()
     return found
 

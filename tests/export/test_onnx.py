@@ -144,6 +144,17 @@ def test_pipelines(cancer, steps):
     close(found["scores"], model.decision_function(rows))
 
 
+@pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid"])
+@pytest.mark.filterwarnings("ignore:the kernel 'sigmoid' is indefinite")
+def test_no_number_becomes_float32(iris, kernel):
+    """ONNX Runtime fuses products with single numbers into matrix products, and then holds them as float32."""
+    X, y = iris[0][:, :1] * 1.1, (iris[1] > 0).astype(int)
+    model = make_pipeline(MaxAbsScaler(), SVC(kernel=kernel, gamma=0.3)).fit(X, y)
+    expected = model.decision_function(X)
+    found = run(to_onnx(model), X)["scores"].ravel()
+    assert np.abs(found - expected).max() <= 1e-12 * np.abs(expected).max()
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("ensemble", [False, True], ids=["one model", "a model for each fold"])

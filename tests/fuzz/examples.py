@@ -8,13 +8,17 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer, RobustScaler, StandardScaler
 
-from softmargin import SVC, SVR, LinearOneClassSVM, LinearSVC, LinearSVR, OneClassSVM, OrdinalSVC, RankSVM
+from softmargin import SVC, SVR, LinearOneClassSVM, LinearSVC, LinearSVR, OneClassSVM, OrdinalSVC, RankSVM, save
 
 COMPRESSORS = {"": bytes, ".gz": lambda raw: gzip.compress(raw, mtime=0), ".bz2": bz2.compress, ".xz": lzma.compress}
 
@@ -60,6 +64,7 @@ def _models(path: Path) -> Iterator[Example]:
     frame_like, wide = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0)), np.tile(X, (1, 11))
     early = {"max_iter": 3, "tol": 1e-9, "warm_start": True}
     numbers = np.round(X[:, 0] - 2.0 * X[:, 1], 3)
+    calibrated = partial(CalibratedClassifierCV, ensemble=False, cv=2)
     fits = [
         (LinearSVC(), Training(X, words), False, "softmargin"),
         (LinearSVC(**early), Training(frame_like, two), True, "softmargin"),
@@ -83,6 +88,14 @@ def _models(path: Path) -> Iterator[Example]:
         (LinearOneClassSVM(nu=0.2, **early), Training(X + 2.0, numbers), True, "softmargin"),
         (OneClassSVM(), Training(X, numbers), False, "softmargin"),
         (OneClassSVM(kernel="poly", solver="smo", **early), Training(frame_like, numbers), True, "softmargin"),
+        (make_pipeline(StandardScaler(), Normalizer(), LinearSVC()), Training(X, two), False, "softmargin"),
+        (make_pipeline(MinMaxScaler(clip=True), calibrated(SVC())), Training(X, y), False, "softmargin"),
+        (
+            calibrated(make_pipeline(RobustScaler(), LinearSVC()), method="isotonic"),
+            Training(X, y),
+            False,
+            "softmargin",
+        ),
         (LinearSVC(), Training(X, two), False, "liblinear"),
         (LinearSVC(fit_intercept=False), Training(X, y), False, "liblinear"),
         (LinearSVR(), Training(X, numbers), False, "liblinear"),
@@ -95,7 +108,7 @@ def _models(path: Path) -> Iterator[Example]:
     ]
     for estimator, data, with_state, form in fits:
         estimator.fit(data.X, data.y, **({} if data.qid is None else {"qid": data.qid}))
-        estimator.save(path, include_training_state=with_state, format=form)
+        save(estimator, path, include_training_state=with_state, format=form)
         yield Example("model" if form == "softmargin" else form, path.read_bytes(), training=data)
 
 

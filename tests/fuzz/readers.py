@@ -14,12 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from examples import Example
 
-from softmargin import SoftmarginError, load, load_svmlight
+from softmargin import SoftmarginError, load, load_predictor, load_svmlight
 from softmargin.cli import using
 from softmargin.estimators.record_scoring import predictor_of
 from softmargin.io import svmlight
 from softmargin.io.model_file import read_model
 from softmargin.io.tables import load_table
+from softmargin.tasks.records import task_behind
 
 DENSE_COLUMNS = 10**5  # rows to predict have zeros written out up to here
 
@@ -35,10 +36,10 @@ def read(example: Example, path: Path) -> bool:
 
 
 def _read_model(example: Example, path: Path) -> bool:
-    was_read = _succeeds(lambda: _predict_light(path))
+    was_read = _succeeds(lambda: _predict_light(path)) | _succeeds(lambda: _predict_in_numpy(path))
     with contextlib.redirect_stdout(io.StringIO()):
-        _succeeds(lambda: using.info(path, as_json=True))
-        _succeeds(lambda: using.info(path, as_json=False))
+        _succeeds(lambda: using.info(path, as_json=True, n_weights=3))
+        _succeeds(lambda: using.info(path, as_json=False, n_weights=None))
     return _succeeds(lambda: _use(load(path), example)) or was_read
 
 
@@ -49,8 +50,17 @@ def _predict_light(path: Path) -> None:
         predictor.labels(scores)
 
 
+def _predict_in_numpy(path: Path) -> None:
+    predictor = load_predictor(path)
+    predictor.predict(_rows(predictor.n_features_in_))
+
+
 def _use(model: Any, example: Example) -> None:
     rows = _rows(model.n_features_in_)
+    if task_behind(model) is None:  # a pipeline or a calibration: scikit-learn's own errors are good ones
+        with contextlib.suppress(ValueError):
+            model.predict(rows)
+        return
     _succeeds(lambda: model.set_params(n_jobs=None).predict(rows))
     if not hasattr(model, "_state") and not hasattr(model, "_training"):
         return

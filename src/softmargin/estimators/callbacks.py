@@ -67,6 +67,7 @@ class CallbackBridge:
             with self._lock:
                 self._candidates[k] = lambda: candidate(state)
                 context = self._parents[k].subcontext(task_name="iteration")
+                context.record = record  # for callbacks that know us: objective, bound and gap
                 context.call_on_fit_task_begin(estimator=self._estimator, **self._data)
                 return context.call_on_fit_task_end(
                     estimator=self._estimator,

@@ -70,6 +70,9 @@ def _transformed(math: Arithmetic, X: str, steps: tuple[Step, ...]) -> str:
             else:
                 norms = _row_norms(math, X, operand)
                 X = math.apply("Div", X, math.apply("Where", math.apply("Equal", norms, 0.0), 1.0, norms))
+            if np.size(operand) == 1 and operation in _COLUMNWISE:
+                # A single number in front of a matrix product would be fused into it, too: something stands between.
+                X = math.apply("Max", X, -np.inf)
     return X
 
 
@@ -122,15 +125,15 @@ def _kernel_values(math: Arithmetic, X: str, function: Expansion, vectors: Vecto
                 rest = [math.row_sums(math.apply("Abs", name)) for name in (X, left)]
                 distances = math.apply("Add", distances, math.apply("Sub", *rest))
             return math.apply("Exp", math.apply("Mul", math.apply("Max", distances, 0.0), -gamma))
-    products = math.apply("MatMul", left, right.T)
+    # Gamma goes into the vectors: ONNX Runtime would fuse a product with it into one that holds it as float32.
     match function.kernel:
         case Linear():
-            return products
+            return math.apply("MatMul", left, right.T)
         case Polynomial(gamma, degree, coef0):
-            inner = math.apply("Add", math.apply("Mul", products, gamma), coef0)
+            inner = math.apply("Add", math.apply("MatMul", left, gamma * right.T), coef0)
             return math.apply("Pow", inner, float(degree))
         case Sigmoid(gamma, coef0):
-            return math.apply("Tanh", math.apply("Add", math.apply("Mul", products, gamma), coef0))
+            return math.apply("Tanh", math.apply("Add", math.apply("MatMul", left, gamma * right.T), coef0))
     raise AssertionError(function.kernel)
 
 

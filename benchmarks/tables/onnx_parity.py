@@ -1,0 +1,158 @@
+"""Labels and scores of ONNX graphs in ONNX Runtime, beside those of their models, on 10,000 rows of every kind of data.
+
+Goals: the same labels, and scores within 1e-6 of the largest. The same for `load_predictor`, which needs NumPy alone.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
+
+import softmargin
+from benchmarks import record
+from benchmarks.datasets import problems
+from benchmarks.datasets.kernel_problems import load_kernel, tiny_kernel
+from benchmarks.datasets.ranking_problems import load_ranking, tiny_ranking
+from benchmarks.datasets.regression_problems import load_one_class, load_regression, tiny_family
+from benchmarks.tables import _paper
+
+ROWS, DIFFERENCE = 10_000, 1e-6
+TRAINED_LINEAR, TRAINED_KERNEL = 5_000, 2_000  # rows at most: what is compared are predictions
+BATCH = 1 << 21  # values of a dense batch
+KERNELS = ("spambase", "a9a", "mnist 10k", "letter G")
+COLUMNS = {
+    "estimator": ("estimator", ""),
+    "data": ("data", ""),
+    "form": ("storage", ""),
+    "n_features": ("features", ",d"),
+    "n_compared": ("rows", ",d"),
+    "onnx_labels": ("labels that differ, ONNX", "d"),
+    "onnx_difference": ("scores differ by, of the largest", ".1e"),
+    "numpy_labels": ("labels that differ, load_predictor", "d"),
+    "numpy_difference": ("scores differ by, of the largest", ".1e"),
+    "met": ("goals met", ""),
+}
+
+
+def main() -> None:
+    parser = record.options(__doc__)
+    parser.add_argument("--only", metavar="DATA", help="one data set; not written without --out")
+    parser.add_argument("--render", action="store_true", help="measure nothing: write the last results again")
+    args = parser.parse_args()
+    title = f"ONNX graphs and load_predictor beside their models, {ROWS:,} rows"
+    _paper.produce(record.Table("onnx_parity", title, COLUMNS, "1", args), _measure, _notes)
+
+
+def _measure(table: record.Table) -> None:
+    for estimator, problem in _models(table.args):
+        if table.args.only in (None, problem.name):
+            _add(table, estimator, problem)
+
+
+def _models(args: Any) -> Iterator[tuple[Any, Any]]:
+    quick = args.quick
+    for name in ("generated",) if quick else (*problems.NAMES, *problems.RACE):
+        problem = problems.generate(500, 30) if quick else problems.load(name)
+        yield softmargin.LinearSVC(), problem
+        yield CalibratedClassifierCV(softmargin.LinearSVC(), ensemble=False, cv=3), problem
+    for name in KERNELS[:1] if quick else KERNELS:
+        problem = tiny_kernel(name) if quick else load_kernel(name)
+        for kernel in ("rbf", "poly", "laplacian"):
+            yield softmargin.SVC(C=problem.C, kernel=kernel, gamma=problem.gamma, coef0=1.0), problem
+    if not quick:
+        yield softmargin.SVC(), problems.load("mnist 10", "dense")
+    regression = tiny_family("abalone") if quick else load_regression("abalone")
+    yield softmargin.LinearSVR(), regression
+    yield softmargin.SVR(), regression
+    one_class = tiny_family("mnist 0", nu=0.1) if quick else load_one_class("mnist 0")
+    yield softmargin.OneClassSVM(nu=0.1), one_class
+    yield softmargin.LinearOneClassSVM(nu=0.1), one_class
+    ranking = tiny_ranking("mq2008") if quick else load_ranking("mq2008")
+    yield softmargin.RankSVM(), ranking
+
+
+def _add(table: record.Table, estimator: Any, problem: Any) -> None:
+    rng = np.random.default_rng(0)
+    n = problem.X.shape[0]
+    n_rows = 200 if table.args.quick else ROWS
+    compared = np.sort(rng.choice(n, n_rows, replace=n < n_rows))
+    most = TRAINED_KERNEL if hasattr(estimator, "kernel") else TRAINED_LINEAR
+    trained = np.sort(rng.permutation(n)[:most])
+    qid = getattr(problem, "qid", None)
+    estimator.fit(problem.X[trained], problem.y[trained], **({} if qid is None else {"qid": qid[trained]}))
+    X = problem.X[compared]
+    labels, scores = estimator.predict(X), _scores(estimator, X)
+    onnx_labels, onnx_scores = _by_onnx(estimator, X)
+    with tempfile.TemporaryDirectory() as folder:
+        softmargin.save(estimator, Path(folder) / "model")
+        predictor = softmargin.load_predictor(Path(folder) / "model")
+    numpy_labels, numpy_scores = predictor.predict(X), _scores(predictor, X)
+    largest = np.abs(scores).max() or 1.0
+    has_labels = predictor.classes_ is not None
+    found = {
+        "onnx_labels": int(np.count_nonzero(onnx_labels != labels)) if has_labels else 0,
+        "onnx_difference": float(np.abs(onnx_scores.reshape(scores.shape) - scores).max() / largest),
+        "numpy_labels": int(np.count_nonzero(numpy_labels != labels)) if has_labels else 0,
+        "numpy_difference": float(np.abs(numpy_scores - scores).max() / largest),
+    }
+    kernel = getattr(estimator, "kernel", None)
+    kind = type(estimator).__name__ + ("" if kernel is None else f" {kernel}")
+    table.add(
+        estimator=kind.replace("CalibratedClassifierCV", "calibrated LinearSVC"),
+        data=problem.name,
+        form=problem.form,
+        n_features=X.shape[1],
+        n_compared=len(compared),
+        **found,
+        met=not found["onnx_labels"]
+        and not found["numpy_labels"]
+        and max(found["onnx_difference"], found["numpy_difference"]) <= DIFFERENCE,
+    )
+
+
+def _scores(model: Any, X: Any) -> np.ndarray:
+    """Probabilities, decision values or numbers: what the model has."""
+    if getattr(model, "has_probabilities", hasattr(model, "predict_proba")):
+        return model.predict_proba(X)
+    return model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
+
+
+def _by_onnx(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    import onnxruntime
+
+    from softmargin.onnx import to_onnx
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    graph = to_onnx(estimator).SerializeToString()
+    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    shown = ["label", "probabilities" if "probabilities" in names else "scores"] if "label" in names else names * 2
+    step = max(1, min(1000, BATCH // X.shape[1]))
+    parts = []
+    for low in range(0, X.shape[0], step):
+        rows = X[low : low + step]
+        dense = rows.toarray() if hasattr(rows, "toarray") else rows
+        parts.append(session.run(shown, {"X": np.asarray(dense, dtype=np.float64)}))
+    labels, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return labels, scores
+
+
+def _notes(rows: list[dict[str, Any]]) -> list[str]:
+    missed = [f"{row['estimator']} on {row['data']}" for row in rows if not row["met"]]
+    return [
+        f"goals (same labels, scores within {DIFFERENCE:g} of the largest): "
+        + (f"missed by {', '.join(missed)}." if missed else f"met on all {len(rows)} lines."),
+        f"rows: drawn with a fixed seed, with repetition where the data have fewer than {ROWS:,}; sparse ones are "
+        "given to the graph as dense batches. Models are trained on at most "
+        f"{TRAINED_LINEAR:,} rows (kernels: {TRAINED_KERNEL:,}), and see X as float64 in the same storage as the data.",
+        "scores: the decision function; of calibrated models the probabilities; of regressions and rankings the "
+        "predicted numbers, which have no labels.",
+    ]
+
+
+if __name__ == "__main__":
+    main()
