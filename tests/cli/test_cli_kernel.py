@@ -146,7 +146,7 @@ def test_stopped_on_the_kkt_violation(run, cancer, tmp_path):
         (["--kernel", "rbf", "--no-intercept"], "--no-intercept: it is for linear models"),
         (["--kernel", "rbf", "--penalised-intercept"], "--penalised-intercept: it is for linear models"),
         (["--kernel", "rbf", "--seed", "1"], "--seed: it is for linear models"),
-        (["--kernel", "rbf", "--solver", "ocas"], "ocas is not for kernel models: choose one of auto, block, smo"),
+        (["--kernel", "rbf", "--solver", "cpa"], "cpa is not for kernel models: choose one of auto, block, smo"),
         (["--kernel", "rbf", "--degree", "2"], "--degree: the kernel rbf has no such parameter"),
         (["--kernel", "linear", "--gamma", "2"], "--gamma: the kernel linear has no such parameter"),
         (["--kernel", "rbf", "--gamma", "wide"], "neither scale nor auto nor a number"),

@@ -179,6 +179,6 @@ class TestBadInput:
             SVC(solver="active_set", working_set="second_order").fit(*binary)
 
     def test_solver_objects_are_named(self, binary):
-        with pytest.raises(SoftmarginError, match=r"ActiveSet\(\) or IPM\(\)"):
+        with pytest.raises(SoftmarginError, match=r"ActiveSet\(\), IPM\(\) or KernelOCAS\(\)"):
             SVC(solver=3).fit(*binary)
         assert SVC(solver=BlockSMO()).fit(*binary).counts_["majors"] == 0
