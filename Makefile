@@ -15,7 +15,8 @@ demo: $(VENV)/.demo
 
 # The pictures of README and docs, drawn anew by the examples.
 pictures: $(VENV)/.demo
-	for example in demo regression novelty choose_C; do $(BIN)/python examples/$$example.py docs/pictures || exit 1; done
+	$(BIN)/python examples/demo.py docs/pictures
+	$(BIN)/python examples/pictures.py docs/pictures
 
 test: $(VENV)/.dev
 	rm -rf $(TEST_CACHE)
@@ -50,11 +51,15 @@ lint: $(VENV)/.dev
 bench-smoke: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.tables --quick
 
-docs: $(VENV)/.dev
+# The site, in build/site: the code on the pages is run first, then Sphinx runs the examples and takes warnings as errors,
+# and at last every link is followed.
+docs: $(VENV)/.docs
 	$(BIN)/python -m pytest tests/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	$(BIN)/python docs/check_site.py build/site
 
 clean:
-	rm -rf .venv .venv-* build dist .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-* build dist .pytest_cache .ruff_cache .mypy_cache docs/api/generated docs/auto_examples
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "softmargin needs Python 3.11 or newer; try make PYTHON=python3.12")'
@@ -67,6 +72,10 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,plot]"
 	touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	touch $@
 
 .venv-oldest/.dev: pyproject.toml
 	$(PYTHON) -m venv --clear .venv-oldest

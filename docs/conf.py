@@ -1,6 +1,7 @@
 """Settings of the documentation site: `make docs` builds it into build/site."""
 
 import os
+import re
 import warnings
 from pathlib import Path
 
@@ -24,7 +25,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.viewcode",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
@@ -91,3 +91,20 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 html_sidebars = {"index": []}
+
+
+def _link_measurements(app, docname, source):
+    """Links to the tables of measurements, which are no pages of the site, become downloads."""
+    source[0] = re.sub(r"\]\(((?:\.\./)+benchmarks/[\w/]+\.md)\)", r"](path:\1)", source[0])
+
+
+def _without_scikit_learns_site(app, what, name, obj, options, lines):
+    """Inherited docstrings of scikit-learn link to pages of its own site and hold formulas in TeX: keep their words."""
+    if (getattr(obj, "__module__", None) or "").startswith("sklearn."):
+        text = re.sub(r":ref:`([^`<]+?)\s*<[^`]*>`", r"\1", "\n".join(lines))
+        lines[:] = re.sub(r":(?:math|term|ref):`([^`]+)`", r"``\1``", text).splitlines()
+
+
+def setup(app):
+    app.connect("source-read", _link_measurements)
+    app.connect("autodoc-process-docstring", _without_scikit_learns_site)

@@ -7,6 +7,7 @@ can go below on these data (``dual``). The optimum lies between the two, so that
 much there can still be to gain.
 """
 
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC as SklearnLinearSVC
@@ -30,4 +31,6 @@ print(f"the model of scikit-learn:    relative gap {certify(other, X, y).relativ
 # On the left the objective falls and the bound rises until they meet. On the right the gap between them is drawn on a
 # log scale, with the tolerance at which the fit ends.
 
-ConvergenceDisplay.from_estimator(model, against="iterations")
+figure, pair = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+ConvergenceDisplay.from_estimator(model, against="iterations", ax=pair)
+pair[0].set_xlabel("iteration")

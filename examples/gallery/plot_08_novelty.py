@@ -25,7 +25,7 @@ print(f"  new benign tumours found novel  {(model.predict(unseen) == -1).mean():
 print(f"  malignant tumours found novel   {(model.predict(malignant) == -1).mean():.0%} of {len(malignant)}")
 
 # %%
-# The scores of rows that the model has not seen. Rows with a score below zero are found novel.
+# The scores of rows that the model has not seen. Those to the left of the dashed line are found novel.
 
 kinds = np.repeat(["benign", "malignant"], [len(unseen), len(malignant)])
 NoveltyDisplay.from_estimator(model, np.concatenate([unseen, malignant]), kinds)

@@ -9,6 +9,7 @@ arrays.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from softmargin import ConvergenceDisplay, LinearSVC, Store
@@ -34,7 +35,9 @@ print(f"{model.status_.name}, accuracy {(model.predict(store) == store.y).mean()
 # %%
 # An iteration reads all rows twice. The picture shows how many of them it took.
 
-ConvergenceDisplay.from_estimator(model, against="iterations")
+figure, pair = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+ConvergenceDisplay.from_estimator(model, against="iterations", ax=pair)
+pair[0].set_xlabel("iteration")
 
 # %%
 # The rows are no longer needed.

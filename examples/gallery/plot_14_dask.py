@@ -7,6 +7,7 @@ The result is an ordinary model. Here the cluster is one process, so that the ex
 """
 
 import dask.array as da
+import matplotlib.pyplot as plt
 from dask.distributed import Client
 
 from softmargin import ConvergenceDisplay
@@ -25,4 +26,6 @@ client.close()
 # %%
 # The judge worked on the cluster, too: objective and bound meet as they do in one process.
 
-ConvergenceDisplay.from_estimator(model, against="iterations")
+figure, pair = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+ConvergenceDisplay.from_estimator(model, against="iterations", ax=pair)
+pair[0].set_xlabel("iteration")

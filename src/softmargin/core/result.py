@@ -50,8 +50,8 @@ class Certificate:
 
     The optimum and the real objective of the model, without any rounding, lie in [dual, primal]: `gap` bounds how far
     the model is from optimal. `rounding` is the part of the gap that was added for rounding errors (nan if that was not
-    recorded). `relative_gap` is gap / max(|primal|, 1e-12 C sum(s)). `kkt_violation` is LIBSVM's stopping quantity for
-    the dual candidate; for a ranking it is SVM-perf's.
+    recorded). `relative_gap` is ``gap / max(|primal|, 1e-12 C sum(s))``. `kkt_violation` is LIBSVM's stopping quantity
+    for the dual candidate; for a ranking it is SVM-perf's.
     """
 
     primal: float

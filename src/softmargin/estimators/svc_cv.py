@@ -49,7 +49,7 @@ decision_function_shape, max_iter, n_jobs, random_state, verbose
     ----------
     C_, gamma_ : float
         The values with the best mean score over the folds; of several equally good ones the smallest gamma, and then
-        the smallest C. gamma_ is 0 for kernels without gamma.
+        the smallest C. `gamma_` is 0 for kernels without gamma.
     Cs_, gammas_ : ndarray of shape (n_Cs,), (n_gammas,)
     scores_ : ndarray of shape (n_folds, n_gammas, n_Cs)
         The score of each fold's held-out rows. Fold scores are not weighted by the size of the fold.

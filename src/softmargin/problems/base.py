@@ -89,7 +89,7 @@ def lives_elsewhere(problem: Any) -> bool:
 
 
 class RiskProblem(Protocol):
-    """min over w of 1/2 |w|^2 + C R(w), with R convex and a function of the outputs f = X w alone."""
+    """min over w of ``1/2 |w|^2 + C R(w)``, with R convex and a function of the outputs f = X w alone."""
 
     @property
     def C(self) -> float: ...

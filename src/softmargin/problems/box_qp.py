@@ -158,7 +158,7 @@ class BoxQP:
         return np.where(beta < 0.0, -beta, up), np.where(beta > 0.0, beta, down)
 
     def dual(self, beta: np.ndarray, f: np.ndarray) -> float:
-        """p'beta - epsilon sum |beta| - 1/2 beta'f."""
+        """``p'beta - epsilon sum |beta| - 1/2 beta'f``."""
         value = float(self.p @ beta) - 0.5 * float(beta @ f)
         return value - self.epsilon * float(np.abs(beta).sum()) if self.epsilon else value
 

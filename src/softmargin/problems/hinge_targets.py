@@ -221,7 +221,7 @@ class Tube(_Nonnegative):
         return np.concatenate([self.y - self.epsilon, self.y + self.epsilon])
 
     def scale(self, rows: Products, C: float, intercept: Intercept) -> float:
-        """C sum_i s_i max(|y_i - b|, epsilon) at the best b: the objective at w = 0, if the tube were without width.
+        """``C sum_i s_i max(|y_i - b|, epsilon)`` at the best b: the objective at w = 0, if the tube were without width.
 
         The objective itself may be zero there. If this is zero as well, all numbers are the same, and their size
         counts.
@@ -277,9 +277,9 @@ class Tube(_Nonnegative):
 class OneClass(_Plain, _OneHinge):
     """All rows are of one class, with weights; at most the share nu of the weight lies beyond the plane w.x + b = 0.
 
-    The objective 1/2 |w|^2 + sum_i s_i max(0, -(w.x_i + b)) + b nu sum(s) is that of B. Scholkopf et al., "Estimating
-    the Support of a High-Dimensional Distribution", Neural Computation 13, 2001, with rho = -b, as LIBSVM scales it. C
-    is 1, and the intercept is free.
+    The objective ``1/2 |w|^2 + sum_i s_i max(0, -(w.x_i + b)) + b nu sum(s)`` is that of B. Scholkopf et al.,
+    "Estimating the Support of a High-Dimensional Distribution", Neural Computation 13, 2001, with rho = -b, as LIBSVM
+    scales it. C is 1, and the intercept is free.
     """
 
     weights: np.ndarray
@@ -313,7 +313,7 @@ class OneClass(_Plain, _OneHinge):
             )
 
     def scale(self, rows: Products, C: float, intercept: Intercept) -> float:
-        """A million times the floor of the relative gap, which is 1e-6 of 1/2 nu^2 sum(s) sum_i s_i |x_i|^2.
+        """A million times the floor of the relative gap, which is 1e-6 of ``1/2 nu^2 sum(s) sum_i s_i |x_i|^2``.
 
         That is the size of the objective for dual variables nu s_i if all rows point the same way. The optimum may be
         much smaller, or zero.

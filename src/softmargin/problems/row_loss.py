@@ -30,7 +30,7 @@ from softmargin.problems.feasible import boxed, exact_total, filled
 class RowLoss:
     """Targets, weights and parameters of the rows. `nu` is zero unless there is one class.
 
-    `signs` are the labels of classification: its solutions hold alpha = |beta|. Without them they hold beta itself.
+    `signs` are the labels of classification: its solutions hold ``alpha = |beta|``. Without them they hold beta itself.
     """
 
     target: np.ndarray
@@ -101,7 +101,7 @@ class RowLoss:
     def scale_without_model(self) -> float:
         """A typical size of the objective, where losses are not negative; it is positive unless all weights are zero.
 
-        For classes this is the objective at beta = 0 and b = 0. For numbers it is C sum_i s_i max(|y_i - b|, epsilon)
+        For classes this is the objective at beta = 0 and b = 0. For numbers it is ``C sum_i s_i max(|y_i - b|, epsilon)``
         at the best b, which is the objective at beta = 0 if the tube were without width: the objective itself is zero
         there if all numbers fit into the tube. If all of them are the same and epsilon is zero, their size counts.
         """

@@ -146,7 +146,7 @@ class LinearSVC(LinearMachine):
         )
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distances times |w|: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
+        """Signed distances times ``|w|``: shape (n_rows,) for two classes, else (n_rows, n_classes)."""
         X = self._to_predict(X)
         return finite_scores(linear_scores(X, self.coef_, self.intercept_))
 
