@@ -1,6 +1,6 @@
 """Check the built site: every link leads somewhere, anchors included, and no page needs the network.
 
-    python docs/check_site.py build/site
+python docs/check_site.py build/site
 """
 
 import sys

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 import matplotlib
+
 import softmargin
 
 matplotlib.use("Agg")

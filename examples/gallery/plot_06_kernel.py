@@ -2,8 +2,8 @@
 A curved boundary
 =================
 
-``SVC`` draws curved boundaries by a kernel. The rows that the boundary depends on are its support vectors. Free ones lie
-exactly on the margin; bounded ones lie inside it, or on the wrong side.
+``SVC`` draws curved boundaries by a kernel. The rows that the boundary depends on are its support vectors. Free ones
+lie exactly on the margin; bounded ones lie inside it, or on the wrong side.
 """
 
 import matplotlib.pyplot as plt

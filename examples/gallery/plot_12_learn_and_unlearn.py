@@ -2,8 +2,8 @@
 Learn and unlearn rows
 ======================
 
-``SVR`` and ``SVC`` learn rows when they come and unlearn them when they must go, exactly: each time the model is that of
-a fit on the rows that are there. Here one day is learned after the other, and the oldest forgotten.
+``SVR`` and ``SVC`` learn rows when they come and unlearn them when they must go, exactly: each time the model is that
+of a fit on the rows that are there. Here one day is learned after the other, and the oldest forgotten.
 """
 
 import matplotlib.pyplot as plt

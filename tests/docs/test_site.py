@@ -38,8 +38,10 @@ def test_every_page_is_in_a_menu():
             for line in block.splitlines():
                 entry = re.sub(r"^.*<(.*)>$", r"\1", line)
                 if entry and not entry.startswith(":"):
-                    listed |= {path.resolve() for path in menu.parent.glob(f"{entry}.md")} if "*" not in entry else {
-                        path.resolve() for path in (menu.parent / entry).parent.glob("*.md")
-                    }
+                    listed |= (
+                        {path.resolve() for path in menu.parent.glob(f"{entry}.md")}
+                        if "*" not in entry
+                        else {path.resolve() for path in (menu.parent / entry).parent.glob("*.md")}
+                    )
     pages = {path.resolve() for path in DOCS.rglob("*.md") if path != DOCS / "index.md"}
     assert pages <= listed, pages - listed

@@ -221,7 +221,7 @@ class Tube(_Nonnegative):
         return np.concatenate([self.y - self.epsilon, self.y + self.epsilon])
 
     def scale(self, rows: Products, C: float, intercept: Intercept) -> float:
-        """``C sum_i s_i max(|y_i - b|, epsilon)`` at the best b: the objective at w = 0, if the tube were without width.
+        """``C sum_i s_i max(|y_i - b|, epsilon)`` at the best b: the objective at w = 0, had the tube no width.
 
         The objective itself may be zero there. If this is zero as well, all numbers are the same, and their size
         counts.

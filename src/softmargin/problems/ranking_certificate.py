@@ -43,8 +43,9 @@ _LARGEST = 1e300  # of a score: differences stay finite
 class RankingJudge:
     """Judge of the ranking problem; see `problems/ranking.py` for the symbols.
 
-    The KKT violation is that of the dual candidate: with ``w = -X' sum_j gamma_j c_j`` and ``xi = (dual - 1/2 |w|^2) / C``,
-    by how much R(w) exceeds xi, as a mean over the pairs. It is SVM-perf's epsilon, and 0 at the optimum only.
+    The KKT violation is that of the dual candidate: with ``w = -X' sum_j gamma_j c_j`` and
+    ``xi = (dual - 1/2 |w|^2) / C``, by how much R(w) exceeds xi, as a mean over the pairs. It is SVM-perf's epsilon,
+    and 0 at the optimum only.
     """
 
     rows: Products

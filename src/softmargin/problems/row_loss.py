@@ -101,9 +101,10 @@ class RowLoss:
     def scale_without_model(self) -> float:
         """A typical size of the objective, where losses are not negative; it is positive unless all weights are zero.
 
-        For classes this is the objective at beta = 0 and b = 0. For numbers it is ``C sum_i s_i max(|y_i - b|, epsilon)``
-        at the best b, which is the objective at beta = 0 if the tube were without width: the objective itself is zero
-        there if all numbers fit into the tube. If all of them are the same and epsilon is zero, their size counts.
+        For classes this is the objective at beta = 0 and b = 0. For numbers it is
+        ``C sum_i s_i max(|y_i - b|, epsilon)`` at the best b, which is the objective at beta = 0 if the tube were
+        without width: the objective itself is zero there if all numbers fit into the tube. If all of them are the same
+        and epsilon is zero, their size counts.
         """
         weights = self.over + self.under
         if self.signs is not None:

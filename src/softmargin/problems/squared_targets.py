@@ -83,7 +83,7 @@ class SquaredTube(_Squared, Tube):
         return self.weights
 
     def scale(self, rows: Products, C: float, intercept: Intercept) -> float:
-        """As for the hinges, with squares: ``C sum_i s_i max(|y_i - b|, epsilon)^2``, where b is the mean if it is free."""
+        """As for the hinges, with squares: ``C sum_i s_i max(|y_i - b|, epsilon)^2``; a free b is the mean."""
         total = float(self.weights.sum())
         mean = float(self.weights @ self.y) / total if intercept.is_free and total > 0.0 else 0.0
         sizes = np.maximum(np.abs(self.y - mean), self.epsilon)
