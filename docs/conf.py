@@ -46,6 +46,7 @@ myst_heading_anchors = 4  # headings are targets of links, by the names that Git
 autosummary_generate = True
 autosummary_imported_members = True
 autodoc_typehints = "none"  # the docstrings name the types
+autodoc_mock_imports = ["mlflow"]  # softmargin.mlflow is documented without it, because it is large
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # templates/autosummary/class.rst lists them
 numpydoc_xref_param_type = False
