@@ -53,18 +53,18 @@ class LowRankMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     Attributes
     ----------
-    components_ : array or CSR matrix of shape (n_components_, n_features)
+    components_ : array or CSR matrix of shape ``(n_components_, n_features)``
         The chosen rows; empty for a precomputed kernel.
-    component_indices_ : array of shape (n_components_,)
+    component_indices_ : array of shape ``(n_components_,)``
         Their positions in X, in the order of their choice.
-    factor_ : array of shape (n_components_, n_components_)
+    factor_ : array of shape ``(n_components_, n_components_)``
         L, lower triangular: L L' is the kernel matrix of the chosen rows.
     trace_, trace_error_ : float
         Trace of the kernel matrix K of the training rows, and of what the features leave out of it, K - V V'. No entry
         of that is larger.
     residuals_ : array of shape (n_rows,)
         The diagonal of K - V V'.
-    n_components_, gamma_, n_features_in_, feature_names_in_
+    n_components_, gamma_, n_features_in_, feature_names_in_ : int, float, int, ndarray
         How many features there are, the gamma that was used, and what scikit-learn asks for.
 
     Examples
@@ -175,7 +175,7 @@ class LowRankMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         )
 
     def transform(self, X: Any) -> np.ndarray:
-        """The features of X, in float64: shape (n_rows, n_components_).
+        """The features of X, in float64: shape ``(n_rows, n_components_)``.
 
         With a precomputed kernel X holds kernel values of new rows and all training rows.
         """
@@ -200,7 +200,7 @@ class LowRankMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ----------
         dual : array of shape (n_rows,) or (n_rows, n_problems), such as `dual_` of `LinearSVC`
         X : the training rows, default=None
-            Without them the bound is 1/2 (sum_i |beta_i| sqrt(residual_i))^2, which costs nothing. With them it is
+            Without them the bound is ``1/2 (sum_i |beta_i| sqrt(residual_i))^2``, which costs nothing. With them it is
             1/2 beta'(K - V V')beta, which is smaller, and takes the kernel values of all training rows with those whose
             variable is not zero; signs count then, so that `dual_` of `LinearSVC` must be multiplied with y = -1, 1.
 
