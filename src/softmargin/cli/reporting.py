@@ -21,7 +21,7 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
     to_stream = files.is_output_stream(out)
     files.check_output(out, {"MODEL": model, "DATA": data}, force=force, is_model=False)
     if not to_stream:
-        check_free(out, force=force)
+        check_free(out, overwrite=force)
     if data.is_dir():
         raise SoftmarginError(
             f"{data} is a store, but a report reads all rows into memory: give a file with some of them."
@@ -53,5 +53,5 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
     if to_stream:
         typer.echo(found.html)
         return
-    found.save(out, force=force)
+    found.save(out, overwrite=force)
     output.show({"report": str(out), "rows": rows.X.shape[0], "verdict": found.document.verdict}, False)

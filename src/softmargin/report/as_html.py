@@ -50,11 +50,11 @@ def as_html(document: Document) -> str:
 <p class="brand">softmargin report</p>
 <h1>{_safe(document.title)}</h1>
 <p class="subtitle">{_safe(document.subtitle)}</p>
-<p class="verdict {document.level}"><strong class="badge">{_WORDS[document.level]}</strong> <span>{_safe(document.verdict)}</span></p>
+{_note("verdict", document.level, document.verdict)}
 </header>
 <nav aria-label="Sections"><ol>{entries}</ol></nav>
 <main id="main" tabindex="-1">
-<noscript><p class="note look">Charts need JavaScript. Their values stand in the tables below each of them.</p></noscript>
+<noscript><p class="note look">Charts need JavaScript. Their values stand in tables below them.</p></noscript>
 {body}
 </main>
 <footer>
@@ -99,9 +99,7 @@ def _block(block: object, charts: list[Chart], numbers: Any) -> str:
         case Text(text):
             return f"<p>{_safe(text)}</p>"
         case Note(level, text):
-            return (
-                f'<p class="note {level}"><strong class="badge">{_WORDS[level]}</strong> <span>{_safe(text)}</span></p>'
-            )
+            return _note("note", level, text)
         case Code(text):
             return f'<pre tabindex="0"><code>{_safe_lines(text)}</code></pre>'
         case Table(caption, columns, rows):
@@ -109,6 +107,10 @@ def _block(block: object, charts: list[Chart], numbers: Any) -> str:
         case Charts(shown):
             return f'<div class="charts">{"".join(_chart(chart, charts, numbers) for chart in shown)}</div>'
     raise TypeError(block)
+
+
+def _note(kind: str, level: str, text: str) -> str:
+    return f'<p class="{kind} {level}"><strong class="badge">{_WORDS[level]}</strong> <span>{_safe(text)}</span></p>'
 
 
 def _chart(chart: Chart, charts: list[Chart], numbers: Any) -> str:
@@ -139,7 +141,12 @@ def _chart_values(chart: Chart) -> dict[str, Any]:
         "yRange": chart.y_range,
         "x": [_finite(value) for value in chart.x],
         "lines": [
-            {"name": printable(line.name), "style": line.style, "values": [_finite(value) for value in line.values]}
+            {
+                "name": printable(line.name),
+                "style": line.style,
+                "muted": line.muted,
+                "values": [_finite(value) for value in line.values],
+            }
             for line in chart.lines
         ],
     }
@@ -163,7 +170,7 @@ def _table(caption: str, columns: Any, rows: Any, k: int) -> str:
     )
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-labelledby="table-{k}">'
-        f'<table><caption id="table-{k}">{_safe(caption)}</caption><thead><tr>{head}</tr></thead>'
+        f'<table><caption id="table-{k}"><span>{_safe(caption)}</span></caption><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 

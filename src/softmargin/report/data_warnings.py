@@ -1,6 +1,6 @@
 """What is suspicious about the data, found in bounded time.
 
-At most ENTRIES values are looked at: of larger data evenly spaced rows, and the report says how many. Dense rows and CSR
+At most ENTRIES values are looked at: of larger data evenly spaced rows, and the report says how many. Dense and CSR
 rows are summed up in the same way, column by column, with the zeros of CSR rows added to what is stored.
 """
 
@@ -75,18 +75,19 @@ def _scales(columns: dict[str, np.ndarray], names: Sequence[str]) -> Iterator[No
         found = np.flatnonzero(is_constant)
         yield Note(
             "look",
-            f"{_many(found.size, 'column has', 'columns have')} the same value in every row and can tell nothing apart: "
-            f"{_named(found, names)}. Leave them out.",
+            f"{_many(found.size, 'column has', 'columns have')} the same value in every row and tell nothing "
+            f"apart: {_named(found, names)}. Leave them out.",
         )
     used = np.flatnonzero(~is_constant)
     span = (columns["high"] - columns["low"])[used]
     if used.size > 1 and span.max() > WILD_SCALES * span.min():
         small, large = np.argmin(span), np.argmax(span)
+        widest, narrowest = short(names[used[large]]), short(names[used[small]])
         yield Note(
             "bad",
-            f"Columns are on wild scales: the values of {short(names[used[large]])} span {number(float(span[large]))}, those of "
-            f"{short(names[used[small]])} span {number(float(span[small]))}. The margin is measured in these units, so "
-            "large columns decide alone and training takes longer. Scale the columns first.",
+            f"Columns are on wild scales: the values of {widest} span {number(float(span[large]))}, those of {narrowest} "
+            f"span {number(float(span[small]))}. The margin is measured in these units, so large columns decide alone and "
+            "training takes longer. Scale the columns first.",
         )
 
 
@@ -95,11 +96,12 @@ def _balance(y: np.ndarray) -> Iterator[Note]:
     rare = np.flatnonzero(counts < RARE_CLASS * counts.sum() * min(1.0, 2.0 / max(labels.size, 1)))
     if rare.size:
         least = np.argmin(counts)
+        share = f"{number(int(counts[least]))} of {number(int(counts.sum()))} rows"
         yield Note(
             "look",
-            f"Classes are out of balance: {_many(rare.size, 'class is', 'classes are')} rare; class {labels[least]} has "
-            f"{number(int(counts[least]))} of {number(int(counts.sum()))} rows. Accuracy says little then: look at each "
-            'class, and consider class_weight="balanced".',
+            f"Classes are out of balance: {_many(rare.size, 'class is', 'classes are')} rare; class "
+            f"{short(labels[least])} has {share}. Accuracy says little then: look at each class, and consider "
+            'class_weight="balanced".',
         )
 
 
@@ -114,8 +116,8 @@ def _contradictions(X: Any, codes: np.ndarray) -> Iterator[Note]:
         n_rows = int((last - first + 1)[bad].sum())
         yield Note(
             "bad",
-            f"{number(n_rows)} rows have a duplicate with another label. No model can be right about all of them: look for "
-            "wrong labels, or for a column that is missing.",
+            f"{number(n_rows)} rows have a duplicate with another label. No model can be right about all of them: look "
+            "for wrong labels, or for a column that is missing.",
         )
 
 
@@ -154,8 +156,8 @@ def _determining(X: Any, columns: dict[str, np.ndarray], codes: np.ndarray, name
     if found.size:
         yield Note(
             "bad",
-            f"{_many(found.size, 'column tells', 'columns tell')} the label nearly alone: {_named(found, names)}. If it "
-            "is not known at the time of a prediction, the model has learned from the answer.",
+            f"{_many(found.size, 'column tells', 'columns tell')} the label nearly alone: {_named(found, names)}. If "
+            "it is not known at the time of a prediction, the model has learned from the answer.",
         )
 
 

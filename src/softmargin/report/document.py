@@ -52,12 +52,13 @@ class Table:
 class Line:
     """One curve of a chart: a value for each x, None where there is none.
 
-    `style` is "line", "dashed", "dots" or "bars". Bars of several lines stand on top of each other.
+    `style` is "line", "dashed" or "bars"; bars of several lines stand on top of each other. A muted line is grey.
     """
 
     name: str
     values: Sequence[float | None]
     style: str = "line"
+    muted: bool = False
 
 
 @dataclass(frozen=True)

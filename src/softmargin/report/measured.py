@@ -18,7 +18,7 @@ RESIDUAL_BINS = 41
 
 
 def of_classes(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray, scores: Any, proba: Any) -> list[Block]:
-    """Accuracy and what stands behind it. `scores` has a column for each class, or is a vector for two of them, or None."""
+    """Accuracy and what stands behind it. `scores` has a column for each class, or is a vector for two, or None."""
     places = {label: k for k, label in enumerate(classes.tolist())}  # 1 and "1" are different labels
     known = np.array([label in places for label in y.tolist()])
     blocks: list[Block] = []
@@ -27,8 +27,8 @@ def of_classes(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray, scores
             Note(
                 "bad",
                 f"None of the labels of these data, such as {short(y[0])}, is a class of the model "
-                f"({', '.join(short(each) for each in classes[:5])}{', ...' if classes.size > 5 else ''}). Nothing can be "
-                "measured: is this the right file, and the right column of labels?",
+                f"({', '.join(short(each) for each in classes[:5])}{', ...' if classes.size > 5 else ''}). Nothing can "
+                "be measured: is this the right file, and the right column of labels?",
             )
         ]
     found = set(y.tolist())
@@ -46,8 +46,8 @@ def of_classes(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray, scores
             Note(
                 "look",
                 f"{number(len(missing))} of the model's {number(int(classes.size))} classes do not occur in these "
-                f"data ({', '.join(short(each) for each in missing[:5])}{', ...' if len(missing) > 5 else ''}): nothing "
-                "is said about them.",
+                f"data ({', '.join(short(each) for each in missing[:5])}{', ...' if len(missing) > 5 else ''}): "
+                "nothing is said about them.",
             )
         )
     recalls, table = _per_class(classes, y, predicted)
@@ -151,11 +151,11 @@ def _curves(classes: np.ndarray, y: np.ndarray, scores: np.ndarray) -> list[Char
     return [
         Chart(
             "ROC curve",
-            f"Found share against false alarms, for every threshold. Area: {told}; 0.5 is guessing, 1 is perfect.{some}",
+            f"Found share against false alarms, for every threshold. Area: {told} (0.5 is guessing).{some}",
             "false alarms",
             "found",
             grid.tolist(),
-            [*rocs, Line("guessing", grid.tolist(), "dashed")],
+            [*rocs, Line("guessing", grid.tolist(), "dashed", muted=True)],
             x_range=unit,
             y_range=unit,
         ),
@@ -190,12 +190,12 @@ def _calibration(positive: np.ndarray, proba: np.ndarray) -> Chart:
     was = np.bincount(place, positive, minlength=BINS)[used] / counts[used]
     return Chart(
         "Calibration",
-        "What share was positive among the rows that got about this probability. On the dashed line the probabilities are "
-        f"right; the mean distance from it is {np.sum(counts[used] * np.abs(said - was)) / counts.sum():.3f}.",
+        "What share was positive among the rows that got about this probability. On the dashed line the probabilities "
+        f"are right; the mean distance from it is {np.sum(counts[used] * np.abs(said - was)) / counts.sum():.3f}.",
         "probability",
         "share that is positive",
         said.tolist(),
-        [Line("measured", was.tolist()), Line("right", said.tolist(), "dashed")],
+        [Line("measured", was.tolist()), Line("right", said.tolist(), "dashed", muted=True)],
         x_range=(0.0, 1.0),
         y_range=(0.0, 1.0),
     )
@@ -208,8 +208,8 @@ def _share_by_score(positive: np.ndarray, scores: np.ndarray, label: Any) -> Cha
     x = [float(scores[part].mean()) for part in parts]
     return Chart(
         "Calibration of scores",
-        f"The share of rows that are {short(label, 24)}, by score, in ten parts of the rows. The model gives scores, not "
-        "probabilities; where this curve rises evenly, calibration will work well.",
+        f"The share of rows that are {short(label, 24)}, by score, in ten parts of the rows. The model gives scores, "
+        "not probabilities; where this curve rises evenly, calibration will work well.",
         "score",
         "share",
         x,

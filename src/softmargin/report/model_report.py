@@ -59,9 +59,9 @@ class Report:
         """The same as Markdown, with tables in the place of charts."""
         return as_markdown(self.document)
 
-    def save(self, path: Any, *, force: bool = False) -> "Report":
-        """Write an HTML page, or Markdown if the name ends in .md; a file that is there is replaced with `force` only."""
-        check_free(path, force=force)
+    def save(self, path: Any, *, overwrite: bool = False) -> "Report":
+        """Write an HTML page, or Markdown if the name ends in .md; `overwrite` replaces a file that is there."""
+        check_free(path, overwrite=overwrite)
         text = self.markdown if os.fsdecode(path).lower().endswith(".md") else self.html
         with replacing(path) as file:
             file.write(text.encode())
@@ -76,13 +76,13 @@ class Report:
         return f"Report({self.document.title!r}: {self.document.verdict})"
 
 
-def check_free(path: Any, *, force: bool) -> None:
+def check_free(path: Any, *, overwrite: bool) -> None:
     """Refuse a path where something is already."""
     if os.path.isdir(path):
         raise SoftmarginError(f"{os.fsdecode(path)} is a folder: name a file to write.")
-    if not force and os.path.lexists(path):
+    if not overwrite and os.path.lexists(path):
         raise SoftmarginError(
-            f"{os.fsdecode(path)} is there already: name another file, or replace it with force=True."
+            f"{os.fsdecode(path)} is there already: name another file, or replace it with overwrite=True."
         )
 
 
@@ -101,8 +101,8 @@ def report(
     Parameters
     ----------
     model : a fitted estimator of softmargin, or a pipeline that ends in one
-    X, y : rows and labels. If they are those of the training, in the same order, the margins tell which rows are support
-        vectors; measures of other rows say how good the model is.
+    X, y : rows and labels. If they are those of the training, in the same order, the margins tell which rows are
+        support vectors; measures of other rows say how good the model is.
     sample_weight : the weights of the training, if any
     qid : for rankings, the query of each row
     feature_names : names of the columns of X, default: those that the model or X knows
@@ -150,8 +150,8 @@ def _names(model: Any, X: Any, given: Any) -> list[str]:
 
 def _margins(model: Any, fitted: Any, X: Any, y: Any, sample_weight: Any) -> Section:
     intro = (
-        "How far rows are on the right side of the boundary. Below 0 a row is predicted wrong; between 0 and 1 it is right "
-        "but inside the margin; support vectors are the rows that hold the boundary in place."
+        "How far rows are on the right side of the boundary. Below 0 a row is predicted wrong; between 0 and 1 it is "
+        "right but inside the margin; support vectors are the rows that hold the boundary in place."
     )
     blocks: list[Block] = []
     counts = _support_facts(fitted)
@@ -171,13 +171,16 @@ def _margins(model: Any, fitted: Any, X: Any, y: Any, sample_weight: Any) -> Sec
     else:
         kinds = display.kinds()
         middles, bars = measured.histogram([display.margins[kind] for kind in kinds], MARGIN_BINS)
-        lines = [Line(name, values, "bars") for name, values in zip(COLORS, bars, strict=True)]
+        lines = [
+            Line(name, values, "bars", muted=name == "not support vectors")
+            for name, values in zip(COLORS, bars, strict=True)
+        ]
         told = ", ".join(f"{number(int(kind.sum()))} {name}" for kind, name in zip(kinds, COLORS, strict=True))
         blocks.append(Charts([Chart("Margins of the training rows", f"{told}.", "margin", "rows", middles, lines)]))
         blocks.append(
             Text(
-                "Free support vectors lie on the margin; bounded ones inside it or beyond, where each pulls with all the "
-                "weight that C allows. All other rows could be left out without any change to the model."
+                "Free support vectors lie on the margin; bounded ones inside it or beyond, where each pulls with all "
+                "the weight that C allows. All other rows could be left out without any change to the model."
             )
         )
     return Section("margins", "Margins and support vectors", intro, blocks)
@@ -236,6 +239,8 @@ def _weights(model: Any, fitted: Any, rows: Any, names: list[str]) -> Section:
     classes = getattr(fitted, "classes_", None)
     has_effect = np.isfinite(spread).all() and top.size > 0
     columns = ["feature", "weight", "pushes towards"] + (["weight × spread"] if has_effect else [])
+    if top.size == 0:
+        return Section("weights", "Weights", intro, [Text("All weights are zero: the model looks at no feature.")])
     table = []
     for k, feature in enumerate(top):
         row = [short(names[feature]), float(values[k]), _side(classes, len(coef), int(which[k]), float(values[k]))]
@@ -243,8 +248,8 @@ def _weights(model: Any, fitted: Any, rows: Any, names: list[str]) -> Section:
     used = int(np.count_nonzero(sizes))
     caption = f"The {len(table)} largest of {number(used)} weights that are not zero, of {number(sizes.size)} features."
     caveat = (
-        "A weight depends on the unit of its feature: measured in metres instead of millimetres it is 1000 times as large. "
-        "Compare weights only if the features are on one scale"
+        "A weight depends on the unit of its feature: measured in metres instead of millimetres it is 1000 times as "
+        "large. Compare weights only if the features are on one scale"
         + (", or compare weight × spread, the effect of a change by one standard deviation." if has_effect else ".")
         + (" Here the pipeline before the model scales them." if hasattr(model, "steps") else "")
         + " Features that are correlated share their weight."
@@ -264,8 +269,8 @@ def _side(classes: Any, n_machines: int, which: int, value: float) -> str:
 
 def _measures(model: Any, fitted: Any, X: Any, y: Any, qid: Any) -> Section:
     intro = (
-        "How good predictions are on the rows of this report. If the model was trained on these rows, the figures flatter it: "
-        "measure on rows that it has never seen."
+        "How good predictions are on the rows of this report. If the model was trained on these rows, the figures "
+        "flatter it: measure on rows that it has never seen."
     )
     blocks: list[Block]
     predicted = np.asarray(model.predict(X))
@@ -316,7 +321,8 @@ def _repeat(model: Any, fitted: Any, rows: Any, y: Any, command: str | None) -> 
     parameters = [
         [name, short(repr(value), PARAMETER_TEXT)] for name, value in sorted(fitted.get_params(deep=False).items())
     ]
-    code = f"from softmargin import {type(fitted).__name__}\n\nmodel = {short(' '.join(repr(model).split()), 2000)}\nmodel.fit(X, y)"
+    shown = short(" ".join(repr(model).split()), 2000)
+    code = f"from softmargin import {type(fitted).__name__}\n\nmodel = {shown}\nmodel.fit(X, y)"
     blocks: list[Block] = [
         Facts([Fact(name, version, "Version that wrote this report.") for name, version in versions.items()]),
         Facts(
@@ -385,9 +391,8 @@ def _small_picture(fitted: Any) -> str:
     logs = np.log10(np.clip(np.where(np.isfinite(gaps), gaps, np.nanmax(gaps[np.isfinite(gaps)])), 1e-16, 1e16))
     low, high = logs.min(), logs.max()
     heights = 2 + 26 * (logs - low) / (high - low if high > low else 1.0)
-    bars = "".join(
-        f'<span style="display: inline-block; width: 4px; margin-right: 1px; height: {height:.0f}px; background: #3b82c4"></span>'
-        for height in heights
-    )
+    style = "display: inline-block; width: 4px; margin-right: 1px; background: #3b82c4; height:"
+    bars = "".join(f'<span style="{style} {height:.0f}px"></span>' for height in heights)
     told = f"The relative gap fell from {gaps[0]:.2g} to {gaps[-1]:.2g} in {len(trace)} measurements."
-    return f'<div role="img" aria-label="{told}" title="{told}" style="height: 30px; margin: .3em 0; line-height: 0">{bars}</div>'
+    style = "height: 30px; margin: .3em 0; line-height: 0"
+    return f'<div role="img" aria-label="{told}" title="{told}" style="{style}">{bars}</div>'

@@ -42,11 +42,11 @@ def verdict(model: Any) -> tuple[str, str]:
         change = _TO_CHANGE.get(status, "") if status is not None else ""
         return "look", f"{ended} There is no bound on how far the model is from the best possible. {change}".strip()
     share = max(certificate.relative_gap, 0.0)
-    percent = f"{100 * share:.2g} %" if share < 10 else f"{share:.2g} times its value"
+    percent = f"{100 * share:.3g} %" if share < 10 else f"{share:.2g} times its value"
     change = "" if status is None else _TO_CHANGE[status]
     return ("good" if goal else "bad"), (
-        f"{ended} The training objective is at most {percent} above the best possible (gap {certificate.gap:.3g}): no "
-        f"other weights with these parameters can do better than that. {change}"
+        f"{ended} The best possible value of the training objective is at most {percent} below that of this model "
+        f"(gap {certificate.gap:.3g}); that is proven, whatever the weights. {change}"
     ).strip()
 
 
@@ -111,7 +111,10 @@ def _convergence_charts(trace: Any, tol: float, some: str) -> list[Chart]:
             "seconds",
             "relative gap",
             x,
-            [Line("relative gap", _finite(np.maximum(gaps, NO_GAP))), Line("tolerance", [tol] * len(x), "dashed")],
+            [
+                Line("relative gap", _finite(np.maximum(gaps, NO_GAP))),
+                Line("tolerance", [tol] * len(x), "dashed", muted=True),
+            ],
             log_y=True,
         ),
     ]
@@ -122,8 +125,8 @@ def path(search: Any) -> Section:
     intro = "How the score of rows that were held out, and the size of the model, change with C."
     if not hasattr(search, "scores_") or not hasattr(search, "Cs_"):
         text = (
-            "This model was trained for one value of C, so no path is known. LinearSVCCV and SVCCV search for C; the report of "
-            "such a model shows the path here."
+            "This model was trained for one value of C, so no path is known. LinearSVCCV and SVCCV search for C; the "
+            "report of such a model shows the path here."
         )
         return Section("path", "Score against C", intro, [Text(text)])
     order = np.argsort(search.Cs_, kind="stable")

@@ -27,29 +27,30 @@
     // Bars on top of each other: the sums are drawn from the highest to the lowest, each over the one behind it.
     const values = chart.lines.map((line) => line.values);
     const drawnValues = values.map((own, i) => (bars.includes(i)
-      ? own.map((_, row) => bars.filter((j) => j <= i).reduce((sum, j) => sum + (values[j][row] || 0), 0)) : own));
+      ? own.map((_, row) => bars.filter((j) => j <= i).reduce((sum, j) => sum + (values[j][row] || 0), 0) || null) : own));
     const order = chart.lines.map((_, i) => i).sort((a, b) => bars.includes(b) - bars.includes(a) || (bars.includes(a) ? b - a : a - b));
     const series = order.map((i) => {
       const line = chart.lines[i];
-      const colour = palette[i % palette.length];
+      const colour = line.muted ? (isDark ? "#717d8c" : "#a3adb9") : palette[i % palette.length];
       return {
-        label: line.name, stroke: colour, width: 2, spanGaps: true,
+        label: line.name, stroke: colour, width: line.style === "bars" ? 0 : 2, spanGaps: true,
         fill: line.style === "bars" ? colour : undefined,
         dash: line.style === "dashed" ? [6, 5] : undefined,
-        paths: line.style === "bars" ? uPlot.paths.bars({ size: [0.92, 60] }) : line.style === "dots" ? () => null : undefined,
-        points: { show: line.style === "dots" || (line.style !== "bars" && chart.x.length <= 12), size: 6 },
-        value: (u, drawnValue, s, row) => (row == null ? "–" : shown(values[i][row])),
+        paths: line.style === "bars" ? uPlot.paths.bars({ size: [0.92, 60] }) : undefined,
+        points: { show: line.style !== "bars" && !line.muted && chart.x.length <= 12, size: 6 },
+        value: (u, drawnValue, s, row) => (row == null ? "" : shown(values[i][row])),
       };
     });
+    const halfBar = chart.x.length > 1 ? (chart.x[1] - chart.x[0]) / 2 : 0.5;
     const range = (fixed) => (fixed ? () => fixed : undefined);
     const axis = (name, isLog) => ({
       label: name, stroke: ink, grid, ticks: grid, labelSize: 22, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
       values: (u, splits) => splits.map((v) => (v == null ? null : isLog && !Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6) ? "" : shown(v))),
     });
     const options = {
-      width: Math.max(place.clientWidth, 220), height: 270, series: [{ label: chart.xName, value: (u, v) => shown(v) }, ...series],
+      width: Math.max(place.clientWidth, 220), height: 270, series: [{ label: chart.xName, value: (u, v) => (v == null ? "" : shown(v)) }, ...series],
       scales: {
-        x: { time: false, distr: chart.logX ? 3 : 1, range: range(chart.xRange) },
+        x: { time: false, distr: chart.logX ? 3 : 1, range: range(chart.xRange) || (bars.length ? (u, low, high) => [low - halfBar, high + halfBar] : undefined) },
         y: { distr: chart.logY ? 3 : 1, range: range(chart.yRange) || (bars.length ? (u, low, high) => [0, high * 1.05 || 1] : undefined) },
       },
       axes: [axis(chart.xName, chart.logX), { ...axis(chart.yName, chart.logY), size: 62 }],
@@ -98,7 +99,7 @@
 
   drawAll(false);
   charts.forEach((_, k) => readWithKeys(k));
-  document.querySelectorAll("table").forEach(sortable);
+  document.querySelectorAll(".scroll > table").forEach(sortable);
   dark.addEventListener("change", () => drawAll(false));
   addEventListener("beforeprint", () => drawAll(true));
   addEventListener("afterprint", () => drawAll(false));
