@@ -70,9 +70,9 @@ def of_classes(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray, scores
     blocks.append(table)
     blocks.append(_confusion(classes, y, predicted))
     charts = [] if scores is None else _curves(classes, y[known], scores[known])
-    if proba is not None and classes.size == 2:
+    if charts and proba is not None and classes.size == 2:
         charts.append(_calibration(y[known] == classes[1], proba[known][:, 1]))
-    elif classes.size == 2 and scores is not None:
+    elif charts and classes.size == 2:
         charts.append(_share_by_score(y[known] == classes[1], scores[known], classes[1]))
     if charts:
         blocks.append(Charts(charts))

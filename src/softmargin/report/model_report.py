@@ -143,9 +143,8 @@ def report(
 
 
 def _names(model: Any, X: Any, given: Any) -> list[str]:
-    found = given if given is not None else getattr(model, "feature_names_in_", None)
-    found = getattr(X, "columns", ()) if found is None else found
-    return [str(name) for name in found]
+    known = (given, getattr(model, "feature_names_in_", None), getattr(X, "columns", None))
+    return [str(name) for name in next((found for found in known if found is not None), ())]
 
 
 def _margins(model: Any, fitted: Any, X: Any, y: Any, sample_weight: Any) -> Section:
@@ -335,10 +334,11 @@ def _repeat(model: Any, fitted: Any, rows: Any, y: Any, command: str | None) -> 
             ]
         ),
         Table("Parameters of the model", ["parameter", "value"], parameters),
-        *([Text("The command that wrote this report:"), Code(command)] if command is not None else []),
         Text("The fit in Python:"),
         Code(code),
     ]
+    if command is not None:
+        blocks += [Text("The command that wrote this report:"), Code(command)]
     return Section("repeat", "How to repeat it", "Everything that is needed to get the same result again.", blocks)
 
 
