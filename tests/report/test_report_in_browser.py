@@ -12,10 +12,19 @@ from sklearn.datasets import load_breast_cancer
 from softmargin import LinearSVC
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-OPTIONS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --enable-logging=stderr --virtual-time-budget=3000 --dump-dom"
-).split()
+OPTIONS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-logging=stderr",
+    "--virtual-time-budget=3000",
+    "--dump-dom",
+]
 # What the test asks of the page, from inside it.
 QUESTIONS = """
 <pre id="answers"></pre>
@@ -24,7 +33,9 @@ addEventListener("load", () => setTimeout(() => {
   const inked = [...document.querySelectorAll(".chart canvas")].map((canvas) => {
     const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
     const colours = new Set();
-    for (let k = 0; k < data.length; k += 4) if (data[k + 3] > 200) colours.add(data[k] << 16 | data[k + 1] << 8 | data[k + 2]);
+    for (let k = 0; k < data.length; k += 4) {
+      if (data[k + 3] > 200) colours.add(data[k] << 16 | data[k + 1] << 8 | data[k + 2]);
+    }
     return colours.size;
   });
   const table = document.querySelector("#weights table");

@@ -86,8 +86,8 @@ def _scales(columns: dict[str, np.ndarray], names: Sequence[str]) -> Iterator[No
         yield Note(
             "bad",
             f"Columns are on wild scales: the values of {widest} span {number(float(span[large]))}, those of "
-            f"{narrowest} span {number(float(span[small]))}. The margin is measured in these units, so large columns decide alone "
-            "and training takes longer. Scale the columns first.",
+            f"{narrowest} span {number(float(span[small]))}. The margin is measured in these units, so large columns "
+            "decide alone and training takes longer. Scale the columns first.",
         )
 
 
