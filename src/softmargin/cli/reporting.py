@@ -1,7 +1,9 @@
 """The command `report`: a model and data to a page for people."""
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -14,7 +16,6 @@ from softmargin.tasks.records import TASK_NAMED
 
 def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: bool) -> None:
     from softmargin.estimators.persistence import load
-    from softmargin.report.drawing import last_step
     from softmargin.report.model_report import check_free
     from softmargin.report.model_report import report as reported
 
@@ -27,17 +28,15 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
             f"{data} is a store, but a report reads all rows into memory: give a file with some of them."
         )
     estimator = _opened(model, data, load)
-    last = last_step(estimator)
-    if calibrated := getattr(last, "calibrated_classifiers_", None):
-        last = last_step(calibrated[0].estimator)
+    parts = list(_parts(estimator))
+    last = parts[-1]
     task = TASK_NAMED[type(last).__name__]
     ranks = task.target == "queries"
     _check_queries(options, ranks)
-    names, index_base = (
-        getattr(each, name, None) for each, name in ((last, "feature_names_in_"), (last, "index_base_"))
-    )
-    vars(last).pop("feature_names_in_", None)  # rows of files are in the model's order, but carry no names
-    trained = Trained.of(estimator.n_features_in_, names, index_base)
+    # Rows of files are in the order of the model, but carry no names: no part is to look for them.
+    found = [vars(part).pop("feature_names_in_", None) for part in parts]
+    names = next((each for each in found if each is not None), None)
+    trained = Trained.of(estimator.n_features_in_, names, getattr(last, "index_base_", None))
     rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     last.set_params(n_jobs=options.n_jobs)
     command = shlex.join(["softmargin", "report", str(model), str(data), "-o", str(out)])
@@ -55,3 +54,12 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
         return
     found.save(out, overwrite=force)
     output.show({"report": str(out), "rows": rows.X.shape[0], "verdict": found.document.verdict}, False)
+
+
+def _parts(estimator: Any) -> Iterator[Any]:
+    """A model and all that stands in it: the steps of a pipeline, what a calibration is around; the machine is last."""
+    yield estimator
+    for _, step in getattr(estimator, "steps", ()):
+        yield from _parts(step)
+    for calibrated in getattr(estimator, "calibrated_classifiers_", ()):
+        yield from _parts(calibrated.estimator)

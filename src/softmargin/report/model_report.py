@@ -108,8 +108,9 @@ def report(
     feature_names : names of the columns of X, default: those that the model or X knows
     command : how the report was asked for, to stand in its last section
     """
-    last = last_step(model)
+    core, last = model, last_step(model)  # the core is the model without a calibration around it
     if calibrated := getattr(last, "calibrated_classifiers_", None):
+        core = calibrated[0].estimator if last is model else model
         last = last_step(calibrated[0].estimator)
     fitted = getattr(last, "best_estimator_", last)
     if not hasattr(fitted, "certificate_"):
@@ -127,10 +128,10 @@ def report(
     level, sentence = training.verdict(fitted)
     sections = [
         training.convergence(fitted),
-        _margins(model, fitted, X, targets, sample_weight),
-        _weights(model, fitted, rows, names),
+        _margins(core, fitted, X, targets, sample_weight),
+        _weights(core, fitted, rows, names),
         training.path(last),
-        _measures(model, fitted, X, targets, qid),
+        _measures(model, core, fitted, X, targets, qid),
         _data(fitted, rows, targets, names),
         training.cost(fitted, _n_bytes(rows)),
         _repeat(model, fitted, rows, targets, command),
@@ -266,7 +267,7 @@ def _side(classes: Any, n_machines: int, which: int, value: float) -> str:
     return "one class of a pair"
 
 
-def _measures(model: Any, fitted: Any, X: Any, y: Any, qid: Any) -> Section:
+def _measures(model: Any, core: Any, fitted: Any, X: Any, y: Any, qid: Any) -> Section:
     intro = (
         "How good predictions are on the rows of this report. If the model was trained on these rows, the figures "
         "flatter it: measure on rows that it has never seen."
@@ -277,7 +278,7 @@ def _measures(model: Any, fitted: Any, X: Any, y: Any, qid: Any) -> Section:
         blocks = [Note("look", "The data have no labels, so nothing can be measured.")]
     elif hasattr(fitted, "classes_"):
         classes = np.asarray(fitted.classes_)
-        scores = np.asarray(model.decision_function(X)) if hasattr(model, "decision_function") else None
+        scores = np.asarray(core.decision_function(X)) if hasattr(core, "decision_function") else None
         if scores is not None and scores.ndim == 2 and scores.shape[1] != classes.size:
             scores = None  # a score for each pair of classes, or the one that thresholds cut
         if scores is not None and scores.ndim == 1 and classes.size != 2:
