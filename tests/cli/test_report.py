@@ -29,3 +29,13 @@ def test_what_report_refuses(run, cancer, tmp_path):
     other.write_text("7 1:1\n8 2:1\n")
     run("report", model, other, "-o", tmp_path / "r.html")
     assert "is a class of the model" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_a_model_with_scaling_and_calibration(run, cancer, tmp_path):
+    model, out = tmp_path / "model", tmp_path / "report.html"
+    run("train", cancer, model, "--solver", "coordinate", "--scale", "standard", "--probability", "sigmoid", "-q")
+    run("report", model, cancer, "-o", out)
+    text = out.read_text(encoding="utf-8")
+    assert "free support vectors" in text
+    assert "ROC curve" in text
+    assert ">Calibration</h3>" in text

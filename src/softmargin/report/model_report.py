@@ -110,8 +110,9 @@ def report(
     """
     core, last = model, last_step(model)  # the core is the model without a calibration around it
     if calibrated := getattr(last, "calibrated_classifiers_", None):
-        core = calibrated[0].estimator if last is model else model
-        last = last_step(calibrated[0].estimator)
+        inner = calibrated[0].estimator
+        core = inner if last is model else type(model)([*model.steps[:-1], ("model", inner)])
+        last = last_step(inner)
     fitted = getattr(last, "best_estimator_", last)
     if not hasattr(fitted, "certificate_"):
         raise SoftmarginError(
