@@ -22,11 +22,11 @@ ERROR_RATE = 0.01  # ... and errs on at most this share of the rows
 CLASSES = 20  # with more classes, no column is asked whether it determines them
 
 
-def data_notes(X: Any, y: Any, names: Sequence[str], *, has_classes: bool) -> list[Note]:
-    """A note for each kind of trouble; one that nothing was found, if so."""
+def data_notes(X: Any, y: Any, names: Sequence[str], *, has_classes: bool, is_scaled: bool = False) -> list[Note]:
+    """A note for each kind of trouble; one that nothing was found, if so. `is_scaled`: the model scales them itself."""
     rows, targets, notes = _examined(X, y)
     columns = _columns(rows)
-    notes += _scales(columns, names)
+    notes += _scales(columns, names, is_scaled)
     if targets is not None and has_classes:
         codes = np.unique(targets, return_inverse=True)[1]
         notes += [*_balance(targets), *_contradictions(rows, codes), *_determining(rows, columns, codes, names)]
@@ -69,7 +69,7 @@ def _columns(X: Any) -> dict[str, np.ndarray]:
     }
 
 
-def _scales(columns: dict[str, np.ndarray], names: Sequence[str]) -> Iterator[Note]:
+def _scales(columns: dict[str, np.ndarray], names: Sequence[str], is_scaled: bool) -> Iterator[Note]:
     is_constant = columns["low"] == columns["high"]
     if is_constant.any():
         found = np.flatnonzero(is_constant)
@@ -80,7 +80,7 @@ def _scales(columns: dict[str, np.ndarray], names: Sequence[str]) -> Iterator[No
         )
     used = np.flatnonzero(~is_constant)
     span = (columns["high"] - columns["low"])[used]
-    if used.size > 1 and span.max() > WILD_SCALES * span.min():
+    if not is_scaled and used.size > 1 and span.max() > WILD_SCALES * span.min():
         small, large = np.argmin(span), np.argmax(span)
         widest, narrowest = short(names[used[large]]), short(names[used[small]])
         yield Note(

@@ -133,7 +133,7 @@ def report(
         _weights(core, fitted, rows, names),
         training.path(last),
         _measures(model, core, fitted, X, targets, qid),
-        _data(fitted, rows, targets, names),
+        _data(core, fitted, rows, targets, names),
         training.cost(fitted, _n_bytes(rows)),
         _repeat(model, fitted, rows, targets, command),
     ]
@@ -306,14 +306,14 @@ def _is_novelty(fitted: Any) -> bool:
     return hasattr(fitted, "offset_") and not hasattr(fitted, "classes_")
 
 
-def _data(fitted: Any, rows: Any, y: Any, names: list[str]) -> Section:
+def _data(core: Any, fitted: Any, rows: Any, y: Any, names: list[str]) -> Section:
     intro = "Trouble in the data that a model cannot repair. Each warning is a reason to look, not a proof."
     if getattr(fitted, "kernel", None) == "precomputed":
         notes = [Note("look", "The data are values of a kernel, so that nothing can be said about columns.")]
     elif rows.dtype.kind not in "fiub":
         notes = [Note("look", "The columns are not all numbers, so that scales are not compared.")]
     else:
-        notes = data_notes(rows, y, names, has_classes=hasattr(fitted, "classes_"))
+        notes = data_notes(rows, y, names, has_classes=hasattr(fitted, "classes_"), is_scaled=hasattr(core, "steps"))
     return Section("data", "Warnings about the data", intro, notes)
 
 
