@@ -34,14 +34,14 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
     ranks = task.target == "queries"
     _check_queries(options, ranks)
     # Rows of files are in the order of the model, but carry no names: no part is to look for them.
-    found = [vars(part).pop("feature_names_in_", None) for part in parts]
-    names = next((each for each in found if each is not None), None)
+    known = [vars(part).pop("feature_names_in_", None) for part in parts]
+    names = next((each for each in known if each is not None), None)
     trained = Trained.of(estimator.n_features_in_, names, getattr(last, "index_base_", None))
     rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
     last.set_params(n_jobs=options.n_jobs)
     command = shlex.join(["softmargin", "report", str(model), str(data), "-o", str(out)])
     with naming(data, rows), output.showing("measuring"):
-        found = reported(
+        page = reported(
             estimator,
             rows.X,
             rows.y,
@@ -50,10 +50,10 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
             command=command,
         )
     if to_stream:
-        typer.echo(found.html)
+        typer.echo(page.html)
         return
-    found.save(out, overwrite=force)
-    output.show({"report": str(out), "rows": rows.X.shape[0], "verdict": found.document.verdict}, False)
+    page.save(out, overwrite=force)
+    output.show({"report": str(out), "rows": rows.X.shape[0], "verdict": page.document.verdict}, False)
 
 
 def _parts(estimator: Any) -> Iterator[Any]:

@@ -24,7 +24,7 @@ _TO_CHANGE = {
     Status.BUDGET: "Raise max_iter, or choose an exact solver.",
     Status.STALLED: "Scale the features, or accept this gap with a larger tol.",
     Status.UNCONFIRMED: "Scale the features, or accept this gap with a larger tol.",
-    Status.SMALL_STEP: 'Stop by the gap instead (stopping="gap") to get closer.',
+    Status.SMALL_STEP: "Lower tol, or leave out strict=False, to get closer.",
     Status.STATIONARY: "Choose a kernel that is positive definite, such as rbf, to get a bound.",
 }
 
