@@ -7,9 +7,8 @@ from typing import Any
 
 import typer
 
-from softmargin.cli import files, output
+from softmargin.cli import files, output, using
 from softmargin.cli.data import DataOptions, Trained, naming, read_labelled
-from softmargin.cli.using import _check_queries, _opened
 from softmargin.core.errors import SoftmarginError
 from softmargin.tasks.records import TASK_NAMED
 
@@ -27,12 +26,12 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
         raise SoftmarginError(
             f"{data} is a store, but a report reads all rows into memory: give a file with some of them."
         )
-    estimator = _opened(model, data, load)
+    estimator = using._opened(model, data, load)
     parts = list(_parts(estimator))
     last = parts[-1]
     task = TASK_NAMED[type(last).__name__]
     ranks = task.target == "queries"
-    _check_queries(options, ranks)
+    using._check_queries(options, ranks)
     # Rows of files are in the order of the model, but carry no names: no part is to look for them.
     known = [vars(part).pop("feature_names_in_", None) for part in parts]
     names = next((each for each in known if each is not None), None)
