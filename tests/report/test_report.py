@@ -10,6 +10,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import softmargin
 from softmargin import LinearSVC, LinearSVCCV
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
@@ -201,6 +202,19 @@ def test_a_fit_that_was_stopped_says_what_to_change(cancer):
     document = model.report(*cancer).document
     assert document.level == "bad"
     assert "Raise max_iter" in document.verdict
+
+
+@pytest.mark.parametrize(
+    "kind", ["LinearSVR", "SVR", "SVC", "LinearSVC", "RankSVM", "OneClassSVM", "LinearOneClassSVM", "OrdinalSVC"]
+)
+def test_every_estimator_has_a_report(kind):
+    X = np.random.default_rng(0).normal(3.0, 1.0, size=(30, 3))
+    y = None if "One" in kind else np.arange(30) % 3
+    model = getattr(softmargin, kind)().fit(X, y)
+    found = model.report(X, y)
+    assert [section.name for section in found.document.sections] == SECTIONS
+    assert Page(found.html)
+    assert model.status_.name in model._repr_html_()
 
 
 def test_every_ending_has_its_advice():
