@@ -24,9 +24,21 @@ ALLOWED = {
     "solvers": {"core", "linalg", "problems.base", "problems.box_qp"},
     "metrics": {"core", "linalg"},
     "prediction": {"core", "io", "kernels.by_name", "kernels.functions", "linalg.thresholds", "tasks"},
-    "estimators": {"core", "data", "kernels", "linalg", "problems", "solvers", "io", "metrics", "prediction", "tasks"},
+    "estimators": {
+        "core",
+        "data",
+        "kernels",
+        "linalg",
+        "problems",
+        "solvers",
+        "io",
+        "metrics",
+        "prediction",
+        "report",
+        "tasks",
+    },
     "export": {"core", "estimators.stored.parts", "io", "kernels.functions", "prediction", "tasks"},
-    "report": {"core", "metrics"},
+    "report": {"core", "io", "metrics"},
     "cli": {"core", "estimators", "io", "onnx", "prediction", "report", "tasks"},
 }
 # Foreign packages that live in some parts only.

@@ -376,6 +376,32 @@ def evaluate(
 
 @app.command(no_args_is_help=True)
 @reporting_errors
+def report(
+    model: Model,
+    data: Data,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write: .html, or .md for Markdown.")
+    ] = Path("report.html"),
+    label: Label = None,
+    no_qid: NoQueries = False,
+    index_base: Base = IndexBase.auto,
+    jobs: Jobs = -1,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+) -> None:
+    """Write a page for people about a model and DATA.
+
+    Verdict, convergence, margins, weights, measures, warnings about the data, cost, and how to repeat it. DATA that the
+    model was trained on show its support vectors; other DATA show how good it is.
+    """
+    from softmargin.cli import reporting
+    from softmargin.cli.data import DataOptions
+
+    options = DataOptions(label, index_base.value, n_jobs=jobs, no_qid=no_qid)
+    reporting.report(model, data, out, options, force=force)
+
+
+@app.command(no_args_is_help=True)
+@reporting_errors
 def convert(
     data: Annotated[list[Path], typer.Argument(metavar="DATA...", help="Files with rows.", show_default=False)],
     store: Annotated[Path, typer.Argument(metavar="STORE", help="Folder to write.", show_default=False)],

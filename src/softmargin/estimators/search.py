@@ -25,6 +25,7 @@ from softmargin.core.status import Status
 from softmargin.core.stopping import Stop
 from softmargin.estimators import validation
 from softmargin.estimators.machines.cells import Budget, Cell, Cells, Fold, Task, checked_grid
+from softmargin.estimators.reporting import ReportMixin
 from softmargin.estimators.warnings import ConvergenceWarning
 from softmargin.prediction.labels import labels_from_scores
 
@@ -58,7 +59,7 @@ class HeldOut(ClassifierMixin, BaseEstimator):
         return labels_from_scores(self.decision_function(X), self.classes_)
 
 
-class SearchCV(ClassifierMixin, BaseEstimator):
+class SearchCV(ReportMixin, ClassifierMixin, BaseEstimator):
     """A classifier that chooses its parameters by cross-validation. Derived classes say which, and solve.
 
     _plain_type : the estimator that is fitted in the end

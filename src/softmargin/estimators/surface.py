@@ -11,10 +11,11 @@ from softmargin.core.stopping import Stop
 from softmargin.estimators.callbacks import FRAMES_TO_CALLER, CallbackBridge, CallbackSupportMixin
 from softmargin.estimators.machines.base import NO_TARGETS, Job
 from softmargin.estimators.plain_state import PlainStateMixin
+from softmargin.estimators.reporting import ReportMixin
 from softmargin.estimators.warnings import warn_unless_done
 
 
-class Estimator(PlainStateMixin, CallbackSupportMixin, BaseEstimator):
+class Estimator(ReportMixin, PlainStateMixin, CallbackSupportMixin, BaseEstimator):
     """The surface of every estimator; it stands before the machine among the bases."""
 
     _frames_to_caller = FRAMES_TO_CALLER

@@ -68,6 +68,14 @@ class MarginDisplay:
         bins : number of bins, their edges, or the name of a rule of NumPy's, such as "auto"
         ax : matplotlib axes, default: a new figure
         """
+        display = cls.of_training_rows(estimator, X, y, sample_weight=sample_weight, pair=pair)
+        return display.plot(bins=bins, ax=ax)
+
+    @classmethod
+    def of_training_rows(
+        cls, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, pair: tuple[Any, Any] | None = None
+    ) -> "MarginDisplay":
+        """The same, not drawn yet."""
         if not hasattr(estimator, "classes_"):
             raise SoftmarginError(
                 f"{type(estimator).__name__} has no classes_: margins are those of a fitted classifier. For numbers "
@@ -88,14 +96,12 @@ class MarginDisplay:
         display = cls(margins=margins[shown], alpha=alpha[shown], upper=upper[shown])
         signs = np.where(codes == second, 1.0, -1.0)[shown]
         _check_training_rows(estimator, display, signs, _place(estimator, first, second))
-        return display.plot(bins=bins, ax=ax)
+        return display
 
     def plot(self, *, bins: Any = 50, ax: Any = None) -> "MarginDisplay":
         """Draw; see `from_estimator`."""
         ax, figure = axes(ax)
-        is_support = self.alpha > 0
-        is_bounded = is_support & is_at_bound(self.alpha, self.upper)
-        kinds = [is_bounded, is_support & ~is_bounded, ~is_support]
+        kinds = self.kinds()
         self.counts_ = {name: int(np.count_nonzero(kind)) for name, kind in zip(COLORS, kinds, strict=True)}
         ax.hist(
             [self.margins[kind] for kind in kinds],
@@ -115,6 +121,12 @@ class MarginDisplay:
         ax.legend(loc="best", frameon=False, reverse=True)  # as they lie: the top first
         self.figure_, self.ax_ = figure, ax
         return self
+
+    def kinds(self) -> list[np.ndarray]:
+        """Which rows are bounded support vectors, free ones, and none, in the order of COLORS."""
+        is_support = self.alpha > 0
+        is_bounded = is_support & is_at_bound(self.alpha, self.upper)
+        return [is_bounded, is_support & ~is_bounded, ~is_support]
 
     def _edges(self, bins: Any) -> np.ndarray:
         """Edges of equal bins over all margins, 1 in the middle of one: there free support vectors are."""
