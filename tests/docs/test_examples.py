@@ -23,6 +23,7 @@ GALLERY = {
     "plot_11_text": "OPTIMAL, accuracy on new texts 0.9",
     "plot_12_learn_and_unlearn": "fit on the window: primal 335.13",
     "plot_13_out_of_core": "OPTIMAL, accuracy 0.95",
+    "plot_15_report": "# LinearSVC model",
     "plot_14_dask": "8 partitions: OPTIMAL",
 }
 PICTURES = runpy.run_path(str(ROOT / "examples" / "pictures.py"))["PICTURES"]
@@ -59,7 +60,11 @@ def test_the_demo_runs(tmp_path, capsys):
 
 def test_every_example_is_run_and_every_picture_is_drawn_by_one():
     assert {path.stem for path in (ROOT / "examples" / "gallery").glob("*.py")} == set(GALLERY)
-    assert {path.name for path in (ROOT / "docs" / "pictures").iterdir()} == {"convergence.png", *PICTURES}
+    assert {path.name for path in (ROOT / "docs" / "pictures").iterdir()} == {
+        "convergence.png",
+        "report.png",
+        *PICTURES,
+    }
 
 
 @pytest.mark.parametrize("name", GALLERY)
