@@ -201,6 +201,11 @@ def keep_freed_memory() -> None:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | wanted)
 
 
+def as_installed() -> dict[str, str]:
+    """The environment for new processes whose modules are compiled once and not at every start, as pip leaves them."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def _best(work: Callable[[], Any], repeats: int) -> float:
     seconds = []
     for _ in range(repeats):

@@ -6,7 +6,6 @@ not import Numba.
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -95,7 +94,7 @@ def _add(table, what: str, storage: str, seconds: list[float], target: float | N
 
 
 def _run(code: str, cache: str | None, *arguments: str) -> str:
-    environment = dict(os.environ)
+    environment = machine.as_installed()
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = cache
     command = [sys.executable, "-c", code, *arguments]

@@ -6,7 +6,6 @@ minimises the same objective with a penalised intercept (-s 3 -B 1); LIBSVM's ha
 """
 
 import lzma
-import os
 import shutil
 import subprocess
 import sys
@@ -99,9 +98,8 @@ def _add(
     for k in range(repeats + 1):
         began = time.perf_counter()
         try:
-            subprocess.run(
-                command, check=True, stdout=subprocess.DEVNULL, cwd=machine.PROJECT, env=os.environ, timeout=LIMIT
-            )
+            env = machine.as_installed()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=machine.PROJECT, env=env, timeout=LIMIT)
         except subprocess.TimeoutExpired:
             seconds = [float("inf")]
             break

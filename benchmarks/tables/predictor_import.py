@@ -85,7 +85,8 @@ def _measure(table: record.Table) -> None:
 
 def _run(path: Path) -> dict[str, Any]:
     command = [sys.executable, "-c", CHILD, str(path)]
-    done = subprocess.run(command, cwd=machine.PROJECT, capture_output=True, text=True, check=True)
+    env = machine.as_installed()
+    done = subprocess.run(command, cwd=machine.PROJECT, capture_output=True, text=True, check=True, env=env)
     return json.loads(done.stdout)
 
 
