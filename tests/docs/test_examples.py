@@ -33,6 +33,7 @@ PICTURES = runpy.run_path(str(ROOT / "examples" / "pictures.py"))["PICTURES"]
 def no_window(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
+    plt.close("all")  # what other tests of this process have left
     yield
     plt.close("all")
 
