@@ -109,7 +109,7 @@ def folder(args: argparse.Namespace) -> Path:
 
 def writes(args: argparse.Namespace) -> bool:
     """Whether results are kept: not those of a smoke test or of one data set alone, unless a folder is named."""
-    return bool(args.out or getattr(args, "add", False) or not (args.quick or args.only))
+    return bool(args.out or getattr(args, "add", False) or not (args.quick or getattr(args, "only", None)))
 
 
 def claim(said: str, holds: Mapping[str, bool]) -> str:
