@@ -3,44 +3,25 @@
 The parts are timed from outside, by wrapping the methods of the problem that OCAS calls.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 from benchmarks import record
 from benchmarks.datasets import Problem, dna_windows, tiny_split
 from benchmarks.solvers import paper
 from benchmarks.solvers.paper import Run
 from benchmarks.tables import _paper
-from softmargin.problems.hinge import Hinge
-from softmargin.solvers.cutting_plane import state
+from benchmarks.tables._parts import TITLES, parts_timed
 
 WINDOWS = "DNA windows"
 WINDOW_ROWS = 2_000_000
 NAMES = ("cov1", "artificial")
-# The columns of the parts, and what is timed for them.
-PARTS = {
-    "output": (Hinge, "outputs"),
-    "search": (Hinge, "minimise_along"),
-    "move": (Hinge, "follow"),
-    "plane": (Hinge, "slope"),
-    "reduced": (state, "solve_reduced"),
-}
 PAPER_DATA = "paper: human splice"
 # CPUs: seconds
 PAPER = {
     1: {"output": 2476.0, "search": 238.0, "plane": 270.0, "seconds": 3087.0},
     2: {"output": 1300.0, "search": 184.0, "plane": 155.0, "seconds": 1742.0},
-}
-TITLES = {
-    "output": "output X w",
-    "search": "line search",
-    "move": "moving, cutting",
-    "plane": "plane X'c",
-    "reduced": "reduced problem",
 }
 COLUMNS = {
     "data": ("data", ""),
@@ -99,27 +80,6 @@ def _timed_run(problem: Problem, C: float, limit: float, threads: int, times: li
     return run
 
 
-@contextmanager
-def parts_timed() -> Iterator[dict[str, float]]:
-    """Seconds spent in each of PARTS, added up while the context lasts."""
-    spent = dict.fromkeys(PARTS, 0.0)
-    with ExitStack() as stack:
-        for part, (owner, name) in PARTS.items():
-            stack.enter_context(patch.object(owner, name, _counted(getattr(owner, name), part, spent)))
-        yield spent
-
-
-def _counted(function: Callable, part: str, spent: dict[str, float]) -> Callable:
-    def timed(*arguments: Any, **options: Any) -> Any:
-        began = time.perf_counter()
-        try:
-            return function(*arguments, **options)
-        finally:
-            spent[part] += time.perf_counter() - began
-
-    return timed
-
-
 def _add(
     table: record.Table, problem: Problem, C: float, threads: int, runs: list[Run], times: list[dict], base: float
 ) -> None:
@@ -149,7 +109,7 @@ def _add(
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
     found = _paper.by_name(row for row in rows if row["data"] != PAPER_DATA)
-    gains = {name: {part: _gain(row, part) for part in (*PARTS, "seconds")} for name, row in found.items()}
+    gains = {name: {part: _gain(row, part) for part in (*TITLES, "seconds")} for name, row in found.items()}
     theirs = {part: PAPER[1][part] / PAPER[2][part] for part in PAPER[1]}
     return [
         *(f"{name}, from one thread to two: {_listed(gain)} times as fast." for name, gain in gains.items()),

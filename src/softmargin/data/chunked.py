@@ -72,6 +72,14 @@ class ChunkedRows:
             self._workers.map(lambda function, *arguments: function(*arguments), jobs)
         return out
 
+    def dots(self, W: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """X w for every row w of W, one row of the result each, block by block: the rows are read once for all."""
+        weights = DenseRows(np.ascontiguousarray(W, dtype=np.float64))
+        for chunk, rows in self.blocks():
+            for where, part in rows.blocks():
+                self._workers.check()
+                yield slice(chunk.start + where.start, chunk.start + where.stop), part.cross(weights).T
+
     def t_dot(self, v: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
         total = np.zeros(self.n_cols)
         parts = [self._borrowed() for _ in range(self._n_sums - 1)]

@@ -67,7 +67,10 @@ class LinearProblem:
 
     def outputs(self, w: np.ndarray) -> np.ndarray:
         w, b = self.intercept.split(w)
-        f = self.rows.dot(w)
+        return self.spread(self.rows.dot(w), b)
+
+    def spread(self, f: np.ndarray, b: float) -> np.ndarray:
+        """Outputs of the hinges, from products with the rows and the weight of the intercept; `f` is overwritten."""
         if self.intercept.feature:
             f += b
         return self._target.spread(f)

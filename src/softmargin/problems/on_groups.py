@@ -17,6 +17,7 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.kinds import PLANES
 from softmargin.core.threads import Workers
+from softmargin.data.chunked import ChunkedRows
 from softmargin.data.groups import Group, LostPiece
 from softmargin.problems.hinge import Hinge
 from softmargin.problems.hinge_targets import HingeTarget, Tube, TwoClasses
@@ -196,16 +197,28 @@ def group_problem(group: Group, workers: Workers, posed: Posed) -> Hinge:
     return group.remembered(("problem", posed.key), make)
 
 
-def group_vector(group: Group, ref: tuple, n: int, outputs: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """A vector of n outputs, remembered or made of its weights."""
-    key, w = ref
-    found = group.memory.get(key)
-    if found is None:
-        if w is None:
-            raise LostPiece
-        found = outputs(w) if w.any() else np.zeros(n)
-        group.memory[key] = found
-    return found
+def group_vectors(
+    group: Group, refs: Sequence[tuple], rows: ChunkedRows, intercept: Intercept, spread: Callable[..., np.ndarray]
+) -> list[np.ndarray]:
+    """Vectors of outputs, remembered or made of their weights; several are made in one reading of the rows.
+
+    `spread` makes outputs of products with the rows and the weight of the intercept.
+    """
+    lost = {key: w for key, w in refs if group.memory.get(key) is None}
+    if any(w is None for w in lost.values()):
+        raise LostPiece
+    products = {key: np.zeros(rows.n_rows) for key in lost}
+    split = {key: intercept.split(w) for key, w in lost.items()}
+    nonzero = [key for key, w in lost.items() if w.any()]
+    if len(nonzero) == 1:
+        products[nonzero[0]] = rows.dot(split[nonzero[0]][0])
+    elif nonzero:
+        for where, found in rows.dots(np.array([split[key][0] for key in nonzero])):
+            for key, product in zip(nonzero, found, strict=True):
+                products[key][where] = product
+    for key, product in products.items():
+        group.memory[key] = spread(product, split[key][1])
+    return [group.memory[key] for key, _ in refs]
 
 
 def group_line(
@@ -213,5 +226,5 @@ def group_line(
 ) -> tuple[np.ndarray, np.ndarray, Hinges]:
     """f and df of the rows of one group, remembered or made of their weights, and the hinges."""
     problem = group_problem(group, workers, posed)
-    at, along = (group_vector(group, ref, problem.n_outputs, problem.outputs) for ref in (f, df))
+    at, along = group_vectors(group, (f, df), group.rows(workers), posed.intercept, problem.spread)
     return problem.shifted(at), along, problem.hinges

@@ -17,8 +17,8 @@ An iteration of OCAS takes four rounds of tasks, in each of which every worker g
 A sample has about n^(2/3) hinges, and so have the few others, so that what travels is small beside n.
 
 If a worker dies, its groups are made again elsewhere, and their memory is gone. The method that notices it begins
-again, with the weights of f and df: one product for each. The bits of lost planes are found anew where they are needed,
-at the end, with one product for each plane that has a weight.
+again with the weights of f and df, and makes both in one reading of the lost rows. The bits of lost planes are found
+anew where they are needed, at the end: one more reading of these rows, for all planes that have a weight.
 """
 
 from collections.abc import Sequence
@@ -298,22 +298,40 @@ def _complete(
 def _dual_vector(group: Group, workers: Workers, posed: Posed, key: tuple, planes: list) -> None:
     """The dual vector of weighted planes. Planes that are not remembered are found again from their weights."""
     problem = group_problem(group, workers, posed)
-    witnesses = [_witness_of(group, problem, *plane[:3]) for plane in planes]
+    _find_lost(group, workers, problem, [plane[:3] for plane in planes if plane[0] not in group.memory])
+    witnesses = [group.memory[plane[0]] for plane in planes]
     weights = np.array([plane[3] for plane in planes])
     alpha = np.abs(problem.signed_weights) * problem.activity(witnesses, weights)
     group.memory[key] = as_target(problem.target).dual(alpha)
 
 
-def _witness_of(group: Group, problem: Hinge, key: tuple, w: np.ndarray | None, b: float) -> ActiveHinges:
-    found = group.memory.get(key)
-    if found is None:
-        if w is None:
-            raise LostPiece
-        f = problem.shifted(problem.outputs(w)) + b
-        v, unit = problem.hinges.v, problem.hinges.unit
-        found = ActiveHinges(np.packbits(unit * np.abs(v) - v * f > 0.0), -1, 0.0)
-        group.memory[key] = found
-    return found
+def _find_lost(group: Group, workers: Workers, problem: Hinge, planes: list[tuple]) -> None:
+    """Remember again which hinges are active in these planes, (key, w, b) each, in one reading of the rows.
+
+    The fraction of the one hinge that balances a plane is not found again: the judge balances the dual vector anyway.
+    """
+    if not planes:
+        return
+    if any(w is None for _, w, _ in planes):
+        raise LostPiece
+    split = [problem.intercept.split(w) for _, w, _ in planes]
+    n, hinges = group.n_rows, problem.hinges
+    v = hinges.v.reshape(-1, n)  # the hinges of a row stand n apart
+    goals = hinges.targets(v) if problem.targets is None else problem.targets.reshape(-1, n)
+    found = [np.zeros(-(-v.size // 8), dtype=np.uint8) for _ in planes]
+    for where, products in group.rows(workers).dots(np.array([w for w, _ in split])):
+        for bits, product, (_, feature), (_, _, b) in zip(found, products, split, planes, strict=True):
+            outputs = product + (feature + b if problem.intercept.feature else b)
+            for k in range(v.shape[0]):
+                _set_bits(bits, k * n + where.start, v[k, where] * (goals[k, where] - outputs) > 0.0)
+    for (key, _, _), bits in zip(planes, found, strict=True):
+        group.memory[key] = ActiveHinges(bits, -1, 0.0)
+
+
+def _set_bits(bits: np.ndarray, start: int, is_set: np.ndarray) -> None:
+    """Set bits from number `start` on, the first one highest in its byte."""
+    packed = np.packbits(np.concatenate([np.zeros(start % 8, dtype=bool), is_set]))
+    bits[start // 8 : start // 8 + packed.size] |= packed
 
 
 def _lossless(group: Group, workers: Workers, posed: Posed, f: tuple) -> tuple[float, float]:

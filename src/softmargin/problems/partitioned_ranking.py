@@ -33,7 +33,8 @@ from softmargin.linalg.rounding import SLACK, above, below, gamma, square_above
 from softmargin.problems.base import LineMinimum, Pattern, PlaneAlong
 from softmargin.problems.bracket import Bound, certificate, dual_below, is_coarse
 from softmargin.problems.bracketing import Probe, search
-from softmargin.problems.on_groups import GroupProblem, Groups, Remote, added, group_vector, unless_lost
+from softmargin.problems.intercepts import NoIntercept
+from softmargin.problems.on_groups import GroupProblem, Groups, Remote, added, group_vectors, unless_lost
 from softmargin.problems.partitioned_certificate import added_above, length_of_pairs, sum_above, sum_below
 from softmargin.problems.ranking import SINGLE_UP_TO, WIDTH
 from softmargin.problems.ranking_certificate import RankingJudge
@@ -231,8 +232,8 @@ def pair_sums(group: Group, workers: Workers, posed: RankPosed) -> tuple[int, fl
     return pairs.rows.size, pairs.n_pairs, n_pairs, pairs.has_weights
 
 
-def _scores(group: Group, workers: Workers, ref: tuple) -> np.ndarray:
-    return group_vector(group, ref, group.n_rows, group.rows(workers).dot)
+def _scores(group: Group, workers: Workers, refs: Sequence[tuple]) -> list[np.ndarray]:
+    return group_vectors(group, refs, group.rows(workers), NoIntercept(), lambda product, b: product)
 
 
 def _probed(
@@ -240,7 +241,7 @@ def _probed(
 ) -> list[tuple[float, float]]:
     """total - net.f and net.df at some steps."""
     pairs = group_pairs(group, posed)
-    at, along = (pairs.take(_scores(group, workers, ref)) for ref in (f, df))
+    at, along = map(pairs.take, _scores(group, workers, (f, df)))
     found = []
     for k in steps:
         here = at + k * along
@@ -253,7 +254,7 @@ def _plane(
     group: Group, workers: Workers, posed: RankPosed, f: tuple, df: tuple, k: float, k_plane: float, names: tuple
 ) -> tuple[np.ndarray, float]:
     """X'net and the total of the plane at f + k_plane df; its scores and f + k df are remembered."""
-    at, along = (_scores(group, workers, ref) for ref in (f, df))
+    at, along = _scores(group, workers, (f, df))
     scores = at + k_plane * along
     if np.abs(scores).max(initial=0.0) <= SINGLE_UP_TO:
         scores = scores.astype(np.float32)
@@ -281,7 +282,7 @@ def _combined(
 ) -> tuple[Bound, np.ndarray, int, float, float]:
     """Of the weighted planes: their constants, X'g, how many rows have a part in g, their reach, and the error of X'g
     because counts are rounded."""
-    points = tuple(_scores(group, workers, ref) for ref in planes)
+    points = tuple(_scores(group, workers, planes))
     found = _judge(group, workers, posed, posed.C).combined(PlaneSolution(np.empty(0), 0.0, weights, points))
     rows, g = group.rows(workers), -found.g
     lengths = lengths_above(rows)
