@@ -68,15 +68,18 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=list(SIZES), help="numbers of rows, ascending")
     parser.add_argument("--no-csr", action="store_true", help="leave out the sparse matrices, which are on disk only")
     parser.add_argument("--dask", action="store_true", help="on two Dask workers too (needs softmargin.dask)")
+    parser.add_argument("--only-dask", action="store_true", help="nowhere else: with --again for these lines alone")
     parser.add_argument("--keep", action="store_true", help="keep the stores, for another run")
     parser.add_argument("--max-seconds", type=float, default=3600.0, help="limit of one fit")
     parser.add_argument("--again", action="store_true", help="put the sizes of --rows in place of those in the results")
     parser.add_argument("--render", action="store_true", help="measure nothing: write the last results again")
     args = parser.parse_args()
-    args.only = None if args.again or args.rows == list(SIZES) else "some sizes"  # not written without --out
+    is_whole = args.rows == list(SIZES) and not args.only_dask
+    args.only = None if args.again or is_whole else "some lines"  # not written without --out
     args.folder = args.folder or cache_folder()
     if args.quick:
         args.rows, args.max_seconds = [2000, 4000], 1.0
+    args.dask |= args.only_dask
     if args.dask and find_spec("softmargin.dask") is None:
         parser.error("--dask needs softmargin.dask, which this version of softmargin has not.")
     title = "OCAS paper, the headline: 15 million splice sites"
@@ -88,13 +91,13 @@ def main() -> None:
 
 
 def _measure_again(table: record.Table) -> None:
-    """Put new lines for some sizes into the last results, which are written; the header then names both commits."""
+    """Put new lines in place of the last results', which are written; the header then names both commits."""
     path = _paper.folder(table.args) / f"{table.name}.json"
     kept = json.loads(path.read_text(encoding="utf-8"))
     _measure(table)
-    again = {*table.args.rows}
-    rows = [row for row in kept["rows"] if "factor" not in row or row["n_rows"] not in again]
-    rows += [row for row in table.rows if "factor" in row]
+    new = [row for row in table.rows if "factor" in row]
+    again = {(row["n_rows"], row["where"]) for row in new}
+    rows = [row for row in kept["rows"] if "factor" not in row or (row["n_rows"], row["where"]) not in again] + new
     rows.sort(key=lambda row: ("factor" in row, row["n_rows"]))
     commits = kept["machine"]["commit"].split(", ")
     kept["machine"]["commit"] = ", ".join(dict.fromkeys([*commits, table.machine["commit"]]))
@@ -120,17 +123,22 @@ def _measure(table: record.Table) -> None:
     for n_rows in args.rows:
         is_largest = n_rows == (SIZES if args.again else args.rows)[-1]
         factors = FACTORS if is_largest else (GROWTH_FACTOR,)
-        with _stored(table, n_rows, DENSE) as path:
-            _on_disk(table, COLD, path, n_rows, DENSE, GROWTH_FACTOR)
-            for factor in factors:
-                _on_disk(table, DISK, path, n_rows, DENSE, factor)
-            _on_disk(table, WINDOW, path, n_rows, DENSE, GROWTH_FACTOR)
-        if is_largest and not args.no_csr:
-            with _stored(table, n_rows, CSR) as path:
-                _on_disk(table, COLD, path, n_rows, CSR, GROWTH_FACTOR)
-        _in_memory(table, n_rows, factors)
+        if not args.only_dask:
+            _on_one_machine(table, n_rows, factors, is_largest and not args.no_csr)
         if args.dask:
             _on_dask(table, n_rows, factors)
+
+
+def _on_one_machine(table: record.Table, n_rows: int, factors: tuple[float, ...], has_csr: bool) -> None:
+    with _stored(table, n_rows, DENSE) as path:
+        _on_disk(table, COLD, path, n_rows, DENSE, GROWTH_FACTOR)
+        for factor in factors:
+            _on_disk(table, DISK, path, n_rows, DENSE, factor)
+        _on_disk(table, WINDOW, path, n_rows, DENSE, GROWTH_FACTOR)
+    if has_csr:
+        with _stored(table, n_rows, CSR) as path:
+            _on_disk(table, COLD, path, n_rows, CSR, GROWTH_FACTOR)
+    _in_memory(table, n_rows, factors)
 
 
 @contextmanager
