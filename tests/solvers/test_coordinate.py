@@ -20,6 +20,8 @@ from softmargin.problems.certificate import HingeJudge
 from softmargin.problems.hinge import Hinge
 from softmargin.problems.hinge_targets import OneClass, Tube
 from softmargin.problems.intercepts import Free, NoIntercept, intercept_named
+from softmargin.problems.squared import Squared
+from softmargin.problems.squared_targets import SquaredClasses
 from softmargin.solvers import automatic
 from softmargin.solvers.automatic import Automatic
 from softmargin.solvers.base import run
@@ -345,6 +347,23 @@ class TestAutomatic:
         assert automatic.suits_planes(Hinge(as_rows(np.asfortranarray(wide)), y, 1.0, Free(), Workers(1)))
         assert not automatic.suits_planes(Hinge(as_rows(wide), y, 1.0, Free(), Workers(1)))
         assert not automatic.suits_planes(Hinge(as_rows(np.asfortranarray(X)), Y, 1.0, Free(), Workers(1)))
+
+    def test_newton_begins_where_passes_cost_more_than_its_matrix(self):
+        def suits(rows, length):
+            y = np.where(np.arange(len(rows)) % 2, 1.0, -1.0)
+            C = length / (rows**2).sum(axis=1).mean()
+            return automatic.suits_planes(Squared(as_rows(sp.csr_matrix(rows)), SquaredClasses(y), C))
+
+        short = RNG.standard_normal((1000, 300)) * (RNG.random((1000, 300)) < 0.05)
+        assert suits(short, 0.4)
+        assert not suits(short, 0.2)
+        long = RNG.standard_normal((1000, 600)) * (RNG.random((1000, 600)) < 0.2)  # 120 entries in each row
+        assert suits(long, 20.0)
+        assert not suits(long, 10.0)
+        many = np.zeros((1 << 17, 2))
+        many[:, 0] = 1.0
+        assert suits(many, 0.05)
+        assert not suits(many, 0.02)
 
     def test_what_was_chosen_is_kept_in_the_file(self, tmp_path):
         model = LinearSVC().fit(X, Y)

@@ -39,8 +39,12 @@ from softmargin.solvers.base import Solver
 FEW_COLUMNS = 1024
 ENTRIES_AND_LENGTHS = ((1 << 20, 0.0, 0.0), (1 << 18, 0.4, 0.6), (0, 30.0, 30.0))
 WIDE, WIDE_LENGTH = 256, 0.03
-# Newton's method begins where C mean|x|^2 is at least so large: below, a few passes of coordinate descent suffice.
-LEAST_LENGTH = 0.3
+# Newton's method begins where C mean|x|^2 is at least so large: below, a few passes of coordinate descent suffice. From
+# so many entries of a row on (images of digits) it grows with their square, as the cost of a matrix does; a dense
+# product costs as much as if rows had this share of their entries. With many rows (types of forest) it is less, because
+# coordinate descent waits for the memory at each row.
+LEAST_LENGTH, SHORT_ROW, DENSE_SHARE = 0.3, 16.0, 0.2
+MANY_ROWS, LEAST_LENGTH_OF_MANY = 1 << 17, 0.03
 # Of a row, where Newton's method adds up squares of features: far from the largest number that there is.
 LARGEST_CURVATURE = 1e200
 # Data by columns are gathered by rows if they are smaller than that.
@@ -130,8 +134,8 @@ def suits_planes(problem: Any) -> bool:
     if SMOOTH in problem.serves:  # these are no planes, but Newton's method
         squares = problem.rows.sq_norms()
         largest = float(squares.max(initial=0.0)) / float(problem.coordinates.ridge.min(initial=1.0))
-        is_short = problem.C * float(squares.mean()) < LEAST_LENGTH
-        return problem.n_weights <= min(FEW_COLUMNS, problem.n_rows) and largest < LARGEST_CURVATURE and not is_short
+        is_long = problem.C * float(squares.mean()) >= _least_length(problem)
+        return problem.n_weights <= min(FEW_COLUMNS, problem.n_rows) and largest < LARGEST_CURVATURE and is_long
     flat = problem.rows.flat
     n_entries = flat.values.size
     if problem.n_weights > FEW_COLUMNS or flat.fortran or isinstance(problem.coordinates, JointCoordinates):
@@ -143,6 +147,14 @@ def suits_planes(problem: Any) -> bool:
     if not is_free:
         least /= _share_of_smaller_side(problem.coordinates)
     return least == 0.0 or problem.C * float(problem.rows.sq_norms().mean()) > least * problem.n_weights
+
+
+def _least_length(problem: Any) -> float:
+    """C mean|x|^2 from which on Newton's method is faster than coordinate descent."""
+    flat = problem.rows.flat
+    each = min(flat.values.size / max(flat.n_rows, 1), DENSE_SHARE * flat.n_cols)
+    least = LEAST_LENGTH if flat.n_rows < MANY_ROWS else LEAST_LENGTH_OF_MANY
+    return least * max(1.0, each / SHORT_ROW) ** 2
 
 
 def _share_of_smaller_side(given: Coordinates) -> float:
