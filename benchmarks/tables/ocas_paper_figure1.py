@@ -41,7 +41,7 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     limit, steps = table.args.max_seconds, 10 if table.args.quick else STEPS
-    for split in _paper.splits(table.args, _paper.SETS_OF_THE_PAPER):
+    for split in _paper.splits(table, _paper.SETS_OF_THE_PAPER):
         problem, C = split.train, _paper.BEST_C[split.name]
         paper.warm_up(problem)
         reference = paper.lower_bound(problem, C, limit, 1e-5)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import machine, record
+from benchmarks import machine, record, writing
 from benchmarks.datasets import splice_like
 from benchmarks.datasets.files import cache_folder
 from benchmarks.tables import _paper
@@ -101,7 +101,7 @@ def _measure_again(table: record.Table) -> None:
     rows.sort(key=lambda row: ("factor" in row, row["n_rows"]))
     commits = kept["machine"]["commit"].split(", ")
     kept["machine"]["commit"] = ", ".join(dict.fromkeys([*commits, table.machine["commit"]]))
-    record.write_whole(path, json.dumps(record.plain(kept | {"rows": rows}), indent=1) + "\n")
+    writing.write_json(path, kept | {"rows": rows})
 
 
 def _measure(table: record.Table) -> None:

@@ -5,7 +5,7 @@ and its ROC area on the test rows is reported with the time of all fits together
 each C from the planes of the one before.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from math import nan
 from typing import Any
@@ -107,7 +107,7 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     args = table.args
-    for split in _paper.splits(args, NAMES):
+    for split in _paper.splits(table, NAMES):
         grid = GRIDS.get(split.name, DEFAULT_GRID)
         paper.warm_up(split.train)
         paths = {
@@ -124,9 +124,9 @@ def _measure(table: record.Table) -> None:
                 for name, solve in DECOMPOSITION.items()
             }
         best = {}
-        for _ in range(args.repeats):
+        for turn in range(args.repeats):
             for name, path in paths.items():
-                found = _selection(split, grid, path())
+                found = table.cells.part(f"{name}, run {turn}", _selection, split, grid, path)
                 if name not in best or found["seconds"] < best[name]["seconds"]:
                     best[name] = found
         for name, found in best.items():
@@ -137,9 +137,9 @@ def _path(solve: Any, problem: Problem, grid: tuple[float, ...], limit: float) -
     return (solve(problem, C, limit) for C in grid)
 
 
-def _selection(split: Split, grid: tuple[float, ...], runs: Iterable[Run]) -> dict[str, Any]:
+def _selection(split: Split, grid: tuple[float, ...], path: Callable[[], Iterable[Run]]) -> dict[str, Any]:
     fits = []
-    for C, run in zip(grid, runs, strict=True):
+    for C, run in zip(grid, path(), strict=True):
         if run.fit.model is None:  # a process that was ended
             nothing = {"objective": None, "validation": -1.0, "test": nan}
             fits.append(

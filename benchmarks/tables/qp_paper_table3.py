@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _measure(table: record.Table) -> None:
-    for problem in _qp.problems(table.args):
+    for problem in _qp.problems(table):
         pricings = PRICINGS if problem.n_rows <= FULL_ROWS else PRICINGS[:2]
         runs = {pricing: partial(_qp.active, pricing=pricing, start="cold") for pricing in pricings}
         found = _qp.compete(problem, runs, table.args)

@@ -49,7 +49,7 @@ def _alone(problem: QPProblem, *, max_seconds: float) -> KernelFit:
 
 
 def _measure(table: record.Table) -> None:
-    for problem in _qp.problems(table.args):
+    for problem in _qp.problems(table):
         runs: dict[str, Any] = {start: partial(_qp.active, start=start) for start in (COLD, WARM, AFTER_SMO)}
         if problem.kernel == "linear":
             runs[ALONE] = _alone
