@@ -50,7 +50,7 @@ class Cells:
         self.settings: dict[str, Any] = {}  # the options that decide what a cell is
         self._done: dict[str, list[dict[str, Any]]] = {}
         self._parts: dict[str, dict[str, dict[str, Any]]] = {}
-        self._open, self._commits = "", [""]
+        self._open = ""
         self._end = float("inf")
 
     @property
@@ -100,9 +100,11 @@ class Cells:
             self._check_time()
             n_rows = len(table.rows)
             # A cell is of the code that its parts were measured with, too.
-            self._commits = [part["commit"] for part in self._parts.get(self._open, {}).values()]
+            parts = [*self._parts.get(self._open, {}).values()]
+            commits = [*(part["commit"] for part in parts), table.machine["commit"]]
+            earlier, began = sum(part["took"] for part in parts), time.monotonic()
             yield key
-            stamp = self._stamp(", ".join(dict.fromkeys([*self._commits, table.machine["commit"]])))
+            stamp = self._stamp(", ".join(dict.fromkeys(commits)), earlier + time.monotonic() - began)
             new = [thinned(row) | {"cell": self._open} | stamp for row in table.rows[n_rows:]]
             table.rows[n_rows:] = self._done[self._open] = new
             self._parts.pop(self._open, None)
@@ -113,13 +115,16 @@ class Cells:
         parts = self._parts.setdefault(self._open, {})
         if key not in parts:
             self._check_time()
-            parts[key] = self._stamp(self.table.machine["commit"]) | {"value": plain(measure(*arguments))}
+            began = time.monotonic()
+            value = plain(measure(*arguments))
+            parts[key] = self._stamp(self.table.machine["commit"], time.monotonic() - began) | {"value": value}
             self._write()
         return plain(parts[key]["value"])  # a copy
 
-    def _stamp(self, commit: str) -> dict[str, str]:
+    def _stamp(self, commit: str, seconds: float) -> dict[str, Any]:
+        """Of a cell or a part of one; `took` are all its seconds, those that nothing reports included."""
         machine = self.table.machine
-        return {"commit": commit, "date": machine["date"], "cpu": machine["cpu"]}
+        return {"commit": commit, "date": machine["date"], "cpu": machine["cpu"], "took": round(seconds, 2)}
 
     def _check_time(self) -> None:
         if time.monotonic() >= self._end:
@@ -163,6 +168,12 @@ class Cells:
         """The table is written: what was kept for it goes, unless it has cells of more than this run."""
         if self.path is not None and self._done.keys() <= set(self.names):
             self.path.unlink(missing_ok=True)
+
+
+def minutes(rows: Sequence[dict[str, Any]]) -> float | None:
+    """What a table took, None where it was not measured in cells."""
+    found = by_cell(rows)
+    return sum(cell[0]["took"] for cell in found.values()) / 60.0 if found else None
 
 
 def by_cell(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
