@@ -83,8 +83,10 @@ class Cells:
             cells, parts = by_cell(content["rows"]) if content.get("settings") == self.settings else {}, {}
         since = self.table.args.since
         self._done = {name: rows for name, rows in cells.items() if all(row["date"] >= since for row in rows)}
+        cpu = self.table.machine["cpu"]  # the seconds of a cell are those of one machine
         self._parts = {
-            name: {key: part for key, part in found.items() if part["date"] >= since} for name, found in parts.items()
+            name: {key: part for key, part in found.items() if part["date"] >= since and part["cpu"] == cpu}
+            for name, found in parts.items()
         }
 
     def each(self, keys: Sequence[Any], name: Callable[[Any], str] = str) -> Iterator[Any]:
@@ -142,6 +144,8 @@ class Cells:
             raise SystemExit(f"There is no unfinished run in {path}.")
         kept = _read(path)
         self.names, self.settings, self._done = kept["names"], kept["settings"], kept["cells"]
+        if not self._done:
+            raise SystemExit(f"No cell of {path.name} is finished: go on with --continue.")
         self.table.rows[:] = [row for name in self.names for row in self._done.get(name, [])]
 
     @contextmanager

@@ -114,7 +114,7 @@ PAPERS: dict[str, tuple[Entry, ...]] = {
 HEAD = """# The four papers, table by table
 
 Written by `python -m benchmarks.tables --summary` from the results in this folder; `python -m benchmarks.tables --all`
-measures them again. Every verdict is computed from the rows of the result that it links to, whose first line says where
+measures them again. Every verdict is computed from the rows of the result that it links to, whose notes say where
 conditions differ from the paper's. "1 of 3" means that a statement was true in one of the three cases where it could be
 judged: a fit that was cut says nothing.
 """

@@ -281,6 +281,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     most = max((row["own_gb"] for row in ours if row["where"] in FROM_DISK), default=0.0)
     above = [row for row in ours if row["status"] != "OPTIMAL"]
     return [
+        "Other conditions than the paper's: generated rows in place of its human DNA, two threads in place of 16 CPUs, "
+        "a stricter stop rule; fits from disk and on Dask are not in the paper.",
         *said,
         f"own memory of fits from disk: at most {most:.2f} GB, "
         f"{'below' if 1e9 * most < OWN_LIMIT else '**above**'} the {OWN_LIMIT / 1e9:g} GB that they may take.",

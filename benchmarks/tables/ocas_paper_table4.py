@@ -114,6 +114,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     gains = {name: {part: _gain(row, part) for part in (*TITLES, "seconds")} for name, row in found.items()}
     theirs = {part: PAPER[1][part] / PAPER[2][part] for part in PAPER[1]}
     return [
+        "Other conditions than the paper's: generated rows in place of its human DNA, fewer of them, and two sets of "
+        "its Table 2; two threads at most.",
         *(f"{name}, from one thread to two: {_listed(gain)} times as fast." for name, gain in gains.items()),
         f"the paper, from one CPU to two: {_listed(theirs)} times as fast. Its table goes on to 16 CPUs, where all of "
         "it is 4.6 times as fast; this machine has two cores.",

@@ -59,6 +59,8 @@ def _measure(table: record.Table) -> None:
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
     found = {row["problem"]: row["found"] for row in rows}
     return [
+        "**other conditions than the paper's**: one time limit for all (--max-seconds), full pricing as a third way, "
+        f"and {_qp.ADULT_CONDITION}.",
         _qp.claim(
             "sprint outperforms shrinking in most cases: less time",
             {name: _qp.is_faster(one["sprint"], one["shrinking"]) for name, one in found.items()},

@@ -107,6 +107,16 @@ def test_a_row_keeps_the_commit_that_it_was_measured_with(tmp_path, monkeypatch)
     assert found["machine"]["commit"] == "one, two"
 
 
+def test_a_cell_is_measured_on_one_machine(tmp_path, monkeypatch):
+    with pytest.raises(SystemExit):
+        run(tmp_path, stop=interrupt)
+    monkeypatch.setattr(record.machine, "_cpu_model", lambda: "another")
+    assert run(tmp_path, "--continue")[1] == ["b", "b", "c", "c"]
+    assert content(tmp_path)["machine"]["cpu"].endswith(", another")
+    took = {row["cell"]: row["took"] for row in content(tmp_path)["rows"]}
+    assert cells.minutes(content(tmp_path)["rows"]) == pytest.approx(sum(took.values()) / 60.0)
+
+
 def test_an_unfinished_run_can_be_shown(tmp_path):
     with pytest.raises(SystemExit):
         run(tmp_path, stop=interrupt)

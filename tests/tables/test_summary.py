@@ -30,7 +30,7 @@ def test_every_script_of_the_papers_is_run_by_all():
     assert {entry.result for entry in MEASURED} <= scripts
 
 
-@pytest.mark.skipif(not (RESULTS / "README.md").exists(), reason="a source package has no results")
+@pytest.mark.skipif(not [*RESULTS.glob("*.json")], reason="a source package has no results")
 def test_the_page_is_what_the_results_say():
     written = (RESULTS / "README.md").read_text(encoding="utf-8")
     assert written == _summary.page(RESULTS), "write it again: python -m benchmarks.tables --summary"
