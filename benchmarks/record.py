@@ -1,15 +1,14 @@
 """One table, three forms: printed, `<name>.md` and `<name>.json`; and the options that all scripts share."""
 
 import argparse
-import json
 import math
-import os
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
+from benchmarks.cells import Cells, head
+from benchmarks.writing import thinned, write_json, write_whole
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -36,7 +35,10 @@ class Table:
         self.name, self.title, self.columns, self.threads, self.args = name, title, columns, threads, args
         self.machine = machine.describe()
         self.rows: list[dict[str, Any]] = []
+        self.settings: dict[str, Any] = {}  # of rows that were measured in cells
+        self.missing: list[str] = []  # cells that are not there yet
         self.notes: list[str] = []
+        self.cells = Cells(self)
 
     def add(self, **row: Any) -> None:
         """Append a row, and show it at once: the whole may take many minutes."""
@@ -47,15 +49,18 @@ class Table:
     def finish(self, *notes: str) -> None:
         """Print the table; write it unless this is a smoke test without --out."""
         self.notes += notes
+        self.machine = head(self.machine, self.rows)
         text = self.markdown()
         print("\n" + text)
         folder = self.args.out or (None if self.args.quick else RESULTS)
         if folder is None:
             return
         content = {"name": self.name, "title": self.title, "quick": self.args.quick, "threads": self.threads}
-        content |= {"machine": self.machine, "notes": self.notes, "rows": self.rows}
+        content |= {"settings": self.settings} if self.settings else {}
+        content |= {"missing": self.missing} if self.missing else {}
+        content |= {"machine": self.machine, "notes": self.notes, "rows": [thinned(row) for row in self.rows]}
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / f"{self.name}.json", json.dumps(plain(content), indent=1) + "\n")
+        write_json(folder / f"{self.name}.json", content)
         write_whole(folder / f"{self.name}.md", text)
 
     def markdown(self) -> str:
@@ -92,22 +97,3 @@ def _cell(value: Any, form: str | Callable) -> str:
     if isinstance(value, bool):
         return "yes" if value else "**no**"
     return format(value, form)
-
-
-def plain(value: Any) -> Any:
-    """For JSON: NumPy scalars as Python numbers, nan as null."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def write_whole(path: Path, text: str) -> None:
-    """All of it or nothing: a temporary file beside it, then a rename."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8") as out:
-        out.write(text)
-    os.chmod(out.name, 0o644)
-    os.replace(out.name, path)

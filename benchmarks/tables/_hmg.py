@@ -2,14 +2,15 @@
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import median
 from typing import Any
 
 from scipy.stats import mannwhitneyu
 
-from benchmarks import record
+from benchmarks import cells, record
 from benchmarks.datasets.kernel_problems import CONNECT_4_ROWS, KernelProblem, load_kernel, tiny_kernel
 from benchmarks.solvers import kernel
 from benchmarks.solvers.kernel import KernelFit
@@ -133,6 +134,7 @@ def options(
     parser.add_argument("--long", type=float, default=LONG, help=f"seconds of a fit that is not repeated [{LONG:g}]")
     parser.add_argument("--max-seconds", type=float, default=max_seconds, help=f"limit of one fit [{max_seconds:g}]")
     parser.add_argument("--render", action="store_true", help="measure nothing: write the last results again")
+    cells.add_options(parser)
     args = parser.parse_args()
     if args.quick:
         args.repeats, args.max_seconds = 2 if args.repeats > 1 else 1, 0.5
@@ -151,22 +153,29 @@ def _chosen(names: str, rules: Sequence[str]) -> tuple[str, ...]:
 def measured_also(table: record.Table) -> None:
     """With --add: the rows of other data sets, and of other rules on this one, as they were measured before."""
     args = table.args
-    if not args.add:
-        return
     path = _paper.folder(args) / f"{table.name}.json"
-    kept = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    if not args.add or not path.exists():
+        return
+    content = json.loads(path.read_text(encoding="utf-8"))
+    table.settings = content.get("settings", {})
     new = {(row["data"], row["solver"]) for row in table.rows}
-    table.rows[:] = [row for row in kept if (row["data"], row["solver"]) not in new] + table.rows
+    table.rows[:] = [row for row in content["rows"] if (row["data"], row["solver"]) not in new] + table.rows
 
 
-def problems(args: argparse.Namespace, names: Sequence[str], rules: Iterable[str]) -> Iterator[KernelProblem]:
-    """The data sets to be measured, one at a time, everything compiled. `names` are those without --only."""
+def problems(table: record.Table, names: Sequence[str], rules: Iterable[str]) -> Iterator[KernelProblem]:
+    """The data sets to be measured, each a cell of the table. `names` are those without --only."""
+    args = table.args
     wanted = list(dict.fromkeys(FULL.get(name, name) for name in names)) if args.full else list(names)
-    for name in (args.only,) if args.only else wanted[:2] if args.quick else wanted:
-        problem = tiny_kernel(name) if args.quick else _loaded(name)
-        for rule in rules:
-            kernel.softmargin(problem.part(1500), **_how(rule), max_iter=3, n_jobs=1)
-        yield problem
+    for name in table.cells.each((args.only,) if args.only else wanted[:2] if args.quick else wanted):
+        yield prepared(name, rules, args)
+
+
+def prepared(name: str, rules: Iterable[str], args: argparse.Namespace) -> KernelProblem:
+    """The data set; what the rules need is compiled."""
+    problem = tiny_kernel(name) if args.quick else _loaded(name)
+    for rule in rules:
+        kernel.softmargin(problem.part(1500), **_how(rule), max_iter=3, n_jobs=1)
+    return problem
 
 
 def _loaded(name: str) -> KernelProblem:
@@ -185,22 +194,40 @@ def cache_bytes(problem: KernelProblem, cache_mb: float = CACHE_MB) -> float:
 
 
 def trials(
+    table: record.Table,
     problem: KernelProblem,
     rules: Iterable[str],
-    args: argparse.Namespace,
     *,
     cache_mb: float = CACHE_MB,
     shrinking: bool = True,
-) -> dict[str, list[KernelFit]]:
-    """Fits by rule: each rule in turn on one order of the rows, then on the next order."""
+) -> dict[str, list[dict[str, Any]]]:
+    """Fits by rule: each rule in turn on one order of the rows, then on the next order; parts of a cell."""
+    args = table.args
     settings = {"cache_bytes": cache_bytes(problem, cache_mb), "max_seconds": args.max_seconds, "n_jobs": 1}
-    found: dict[str, list[KernelFit]] = {rule: [] for rule in rules}
+    found: dict[str, list[dict[str, Any]]] = {rule: [] for rule in rules}
     for seed in range(args.repeats):
         ordered = problem.shuffled(seed)
         for rule, fits in found.items():
-            if not fits or fits[0].seconds < args.long:
-                fits.append(kernel.softmargin(ordered, **_how(rule, shrinking), **settings))
+            if not fits or fits[0]["seconds"] < args.long:
+                fit = partial(kernel.softmargin, ordered, **_how(rule, shrinking), **settings)
+                key = f"{rule}, {'' if shrinking else 'not '}shrunk, order {seed}"
+                fits.append(table.cells.part(key, _measured, fit, not fits))
     return found
+
+
+def _measured(made: Callable[[], KernelFit], with_objective: bool) -> dict[str, Any]:
+    """What the table needs of a fit."""
+    fit = made()
+    model = fit.model
+    return {
+        "seconds": fit.seconds,
+        "status": model.status_.name,
+        "counts": model.counts_,
+        "objective": fit.dual if with_objective else None,
+        "kkt_violation": float(model.certificate_.kkt_violation),
+        "sv_share": fit.n_support / fit.problem.n_rows,
+        "bounded_share": fit.n_bounded / fit.problem.n_rows,
+    }
 
 
 def _how(rule: str, shrinking: bool = True) -> dict[str, Any]:
@@ -211,26 +238,26 @@ def _how(rule: str, shrinking: bool = True) -> dict[str, Any]:
     return {"solver": SMO(**WORKING_SETS[rule], shrinking=shrinking), "stopping": stopping}
 
 
-def figures(fits: list[KernelFit], args: argparse.Namespace) -> dict[str, Any]:
-    """Medians of counts and seconds over the orders, with their ranges; the objective is that of the first."""
+def figures(fits: list[dict[str, Any]], args: argparse.Namespace) -> dict[str, Any]:
+    """Medians of counts and seconds over the orders, with their ranges; objective and shares are those of the first."""
     first = fits[0]
-    statuses = {fit.model.status_.name for fit in fits}
+    statuses = {fit["status"] for fit in fits}
     was_cut = "MAX_SECONDS" in statuses
-    counts = {name: int(median(fit.model.counts_[name] for fit in fits)) for name in first.model.counts_}
-    iterations = [int(fit.model.counts_["iterations"]) for fit in fits]
-    seconds = [fit.seconds for fit in fits]
+    counts = {name: int(median(fit["counts"][name] for fit in fits)) for name in first["counts"]}
+    iterations = [int(fit["counts"]["iterations"]) for fit in fits]
+    seconds = [fit["seconds"] for fit in fits]
     return {
         **counts,
         "all_iterations": iterations,
         "iterations_range": _range(iterations, ",d"),
-        "seconds": kernel.median_seconds(fits),
+        "seconds": median(seconds),
         "all_seconds": seconds,
         "seconds_range": _range(seconds, ".2f"),
         "n_orders": len(fits),
-        "objective": first.dual,
-        "kkt_violation": median(float(fit.model.certificate_.kkt_violation) for fit in fits),
-        "sv_share": first.n_support / first.problem.n_rows,
-        "bounded_share": first.n_bounded / first.problem.n_rows,
+        "objective": first["objective"],
+        "kkt_violation": median(fit["kkt_violation"] for fit in fits),
+        "sv_share": first["sv_share"],
+        "bounded_share": first["bounded_share"],
         "was_cut": was_cut,
         "ended": f"cut at {args.max_seconds:g} s" if was_cut else _ending(statuses),
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import record
+from benchmarks import cells, record
 from benchmarks.datasets import Split, load_split, tiny_split
 
 # The C of Table 2. It is not printed, but Pegasos makes 100 C m steps there, and m is known. Data sets that are not in
@@ -61,6 +61,7 @@ def options(
     text = "limit of a fit by decomposition (default: ten times --max-seconds)"
     parser.add_argument("--slow-seconds", type=float, help=text)
     parser.add_argument("--render", action="store_true", help="measure nothing: write the last results again")
+    cells.add_options(parser)
     more(parser)
     args = parser.parse_args()
     if args.quick:
@@ -70,9 +71,10 @@ def options(
     return args
 
 
-def splits(args: argparse.Namespace, names: Sequence[str]) -> Iterator[Split]:
-    """The data sets to be measured, one at a time."""
-    for name in (args.only,) if args.only else names[:2] if args.quick else names:
+def splits(table: record.Table, names: Sequence[str]) -> Iterator[Split]:
+    """The data sets to be measured, one at a time: each is a cell of the table."""
+    args = table.args
+    for name in table.cells.each((args.only,) if args.only else names[:2] if args.quick else names):
         yield tiny_split(name) if args.quick else load_split(name)
 
 
@@ -84,20 +86,37 @@ def produce(
 ) -> None:
     """Measure, or with --render read back what was measured; then the notes that follow from it, and write.
 
+    With --render and --continue that is what an unfinished run has left.
+
     `remarks` are those that no number says: they are written after a run was looked at.
     """
     args = table.args
-    if args.render:
+    has_cells = hasattr(args, "goes_on")
+    if args.render and has_cells and args.goes_on:
+        table.cells.take_unfinished(folder(args))
+        table.missing, table.settings = table.cells.missing, table.cells.settings
+    elif args.render:
         path = folder(args) / f"{table.name}.json"
         if not path.exists():
             raise SystemExit(f"There is no {path} to render: measure first, or name its folder with --out.")
         kept = json.loads(path.read_text(encoding="utf-8"))
         table.rows, table.machine = kept["rows"], kept["machine"]
+        table.missing, table.settings = kept.get("missing", []), kept.get("settings", {})
+    elif has_cells:
+        is_whole = writes(args) and not getattr(args, "add", False)
+        table.cells.begin(folder(args) if args.out or is_whole or (args.goes_on and not args.quick) else None)
+        with table.cells.stopping():
+            measure(table)
+        table.settings = table.settings or table.cells.settings
     else:
         measure(table)
     said = [*notes(table.rows), *remarks]
+    if table.missing:
+        said.insert(0, f"**Unfinished**; not measured yet: {', '.join(table.missing)}.")
     if writes(args):
         table.finish(*said)
+        if has_cells and not args.render:
+            table.cells.end()
     else:
         table.notes += said
         print("\n" + table.markdown())

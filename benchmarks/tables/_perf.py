@@ -89,9 +89,10 @@ def task(name: str, *, quick: bool = False) -> RankingProblem:
     return RankingProblem(name, storage, X[order], y[order])
 
 
-def tasks(args: argparse.Namespace, names: Sequence[str]) -> Iterator[RankingProblem]:
-    """The tasks to be measured, one at a time."""
-    for name in (args.only,) if args.only else names[:2] if args.quick else names:
+def tasks(table: record.Table, names: Sequence[str]) -> Iterator[RankingProblem]:
+    """The tasks to be measured, one at a time: each is a cell of the table."""
+    args = table.args
+    for name in table.cells.each((args.only,) if args.only else names[:2] if args.quick else names):
         yield task(name, quick=args.quick)
 
 
@@ -120,6 +121,18 @@ def repeated(repeats: int, *arguments: Any, **more: Any) -> tuple[float, Run]:
     return float(np.median([run.seconds for run in runs])), runs[-1]
 
 
+def measured(*arguments: Any) -> dict[str, Any]:
+    """What a row says of `repeated` fits."""
+    seconds, run = repeated(*arguments)
+    return {
+        "seconds": seconds,
+        "iterations": run.iterations,
+        "objective": run.objective,
+        "was_cut": run.was_cut,
+        "ended": run.ended,
+    }
+
+
 def warm_up(problem: RankingProblem) -> None:
     """Compiles, so that no measured fit does."""
     part = problem.rows(slice(min(problem.n_rows, 2_000)))
@@ -146,21 +159,12 @@ def sweep(
                 C = value if key == "C" else BEST_C[problem.name]
                 epsilon = value if key == "epsilon" else ranking.EPSILON
                 repeats = 1 if solver in more else args.repeats
-                seconds, run = repeated(repeats, part, kind, solver, C, limit, epsilon)
+                cell_part = f"{kind}, {solver}, {key} = {value:g}"
+                found = table.cells.part(cell_part, measured, repeats, part, kind, solver, C, limit, epsilon)
                 table.add(
-                    data=problem.name,
-                    problem=kind,
-                    solver=solver,
-                    n_rows=part.n_rows,
-                    C=C,
-                    epsilon=epsilon,
-                    seconds=seconds,
-                    iterations=run.iterations,
-                    objective=run.objective,
-                    was_cut=run.was_cut,
-                    ended=run.ended,
+                    data=problem.name, problem=kind, solver=solver, n_rows=part.n_rows, C=C, epsilon=epsilon, **found
                 )
-                if run.was_cut:
+                if found["was_cut"]:
                     break
 
 

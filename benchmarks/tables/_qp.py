@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from benchmarks import machine, record
+from benchmarks import cells, machine, record
 from benchmarks.datasets.qp_problems import TABLE1, QPProblem, load_qp, tiny_qp
 from benchmarks.solvers import kernel
 from benchmarks.solvers.kernel import KernelFit
@@ -117,7 +117,6 @@ def options(
     rows: bool = False,
 ) -> argparse.Namespace:
     """The command line; a smoke test makes each fit once, and shortens it. Without `max_seconds` there is no limit."""
-    machine.keep_freed_memory()
     parser = record.options(description)
     text = f"one problem ({', '.join(names)}); not written without --out"
     parser.add_argument("--only", metavar="NAME", choices=names, help=text)
@@ -127,18 +126,22 @@ def options(
     if rows:
         parser.add_argument("--rows", type=int, metavar="N", help="so many rows of each problem (default: all)")
     parser.add_argument("--render", action="store_true", help="measure nothing: write the last results again")
+    cells.add_options(parser)
     args = parser.parse_args()
+    if not args.render:
+        machine.keep_freed_memory()
     if args.quick:
         args.repeats, args.max_seconds = 1, 3.0
     return args
 
 
-def problems(args: argparse.Namespace, names: Sequence[str] = TABLE1) -> Iterator[QPProblem]:
-    """Those to be measured, one at a time."""
+def problems(table: record.Table, names: Sequence[str] = TABLE1) -> Iterator[QPProblem]:
+    """Those to be measured, one at a time: each is a cell of the table."""
+    args = table.args
     if not args.quick:
         kernel.touch_memory(OURS_MEMORY)
     some = [name for name in names if name in QUICK] or names[:2]
-    for name in (args.only,) if args.only else some if args.quick else names:
+    for name in table.cells.each((args.only,) if args.only else some if args.quick else names):
         yield tiny_qp(name) if args.quick else load_qp(name)
 
 

@@ -4,6 +4,7 @@ The paper draws seconds as surfaces. Here a panel is one gamma, and its curves a
 """
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from benchmarks import plots, record
@@ -56,12 +57,12 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     args = table.args
-    [problem] = _hmg.problems(args, ["connect-4"], RULES)
+    problem = _hmg.prepared("connect-4", RULES, args).part(args.rows)
     C, gamma = SETTINGS["connect-4"]
-    problem = problem.part(args.rows)
-    for gamma_factor in FACTORS[:2] if args.quick else FACTORS:
-        for C_factor in FACTORS[:2] if args.quick else FACTORS:
-            _add(table, replace(problem, C=C * C_factor, gamma=gamma * gamma_factor))
+    factors = FACTORS[:2] if args.quick else FACTORS
+    points = [*product(factors, factors)]
+    for gamma_factor, C_factor in table.cells.each(points, "gamma times {0[0]:g}, C times {0[1]:g}".format):
+        _add(table, replace(problem, C=C * C_factor, gamma=gamma * gamma_factor))
 
 
 def _add(table: record.Table, problem: KernelProblem) -> None:
@@ -69,7 +70,7 @@ def _add(table: record.Table, problem: KernelProblem) -> None:
     cache_mb = _hmg.CACHE_MB * (problem.n_rows / CONNECT_4_ROWS) ** 2
     if args.quick:
         cache_mb = 40 * problem.n_rows * 8 / kernel.MIB
-    found = _hmg.trials(problem, RULES, args, cache_mb=cache_mb)
+    found = _hmg.trials(table, problem, RULES, cache_mb=cache_mb)
     rows = {rule: _hmg.figures(fits, args) for rule, fits in found.items()}
     shares = rows[HMG]["sv_share"], rows[HMG]["bounded_share"] / max(rows[HMG]["sv_share"], 1e-300)
     cells: dict[str, Any] = {}

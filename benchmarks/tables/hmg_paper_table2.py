@@ -53,8 +53,8 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     args = table.args
-    for problem in _hmg.problems(args, _hmg.SETS, args.rules):
-        found = _hmg.trials(problem, args.rules, args)
+    for problem in _hmg.problems(table, _hmg.SETS, args.rules):
+        found = _hmg.trials(table, problem, args.rules)
         optimum = _optimum(problem, args.max_seconds) if problem.name == "spambase" else None
         rows = {rule: _hmg.figures(fits, args) for rule, fits in found.items()}
         for rule, row in rows.items():

@@ -49,9 +49,9 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     args = table.args
-    for problem in _hmg.problems(args, SETS, args.rules):
-        shrunk = _hmg.trials(problem, args.rules, args, shrinking=True)
-        plain = _hmg.trials(problem, args.rules, args, shrinking=False)
+    for problem in _hmg.problems(table, SETS, args.rules):
+        shrunk = _hmg.trials(table, problem, args.rules, shrinking=True)
+        plain = _hmg.trials(table, problem, args.rules, shrinking=False)
         for rule in args.rules:
             row, base = _hmg.figures(plain[rule], args), _hmg.figures(shrunk[rule], args)
             printed = _hmg.beside(problem.name, rule, PAPER) or (None, None, None)

@@ -45,9 +45,9 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     args = table.args
-    [problem] = _hmg.problems(args, SETS[:1], args.rules)
-    for cache_mb in CACHES:
-        found = _hmg.trials(problem, args.rules, args, cache_mb=cache_mb)
+    problem = _hmg.prepared(args.only or SETS[0], args.rules, args)
+    for cache_mb in table.cells.each(CACHES, lambda mb: f"{problem.name}, {mb} MB"):
+        found = _hmg.trials(table, problem, args.rules, cache_mb=cache_mb)
         rows = {rule: _hmg.figures(fits, args) for rule, fits in found.items()}
         for rule, row in rows.items():
             printed = None if rule == HMG else PAPER[cache_mb][_hmg.OWN_STOP.get(rule, rule)]

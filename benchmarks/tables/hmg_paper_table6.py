@@ -44,8 +44,8 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     args = table.args
-    for problem in _hmg.problems(args, NAMES, args.rules):
-        found = _hmg.trials(problem, args.rules, args)
+    for problem in _hmg.problems(table, NAMES, args.rules):
+        found = _hmg.trials(table, problem, args.rules)
         rows = {rule: _hmg.figures(fits, args) for rule, fits in found.items()}
         for rule, row in rows.items():
             printed, base = _hmg.beside(problem.name, rule, PAPER), rows.get(BASE[rule])

@@ -43,8 +43,8 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     args = table.args
-    for problem in _hmg.problems(args, NAMES, args.rules):
-        found = _hmg.trials(problem, [r for r in args.rules if r in RULES or problem.name == SPAM_PART], args)
+    for problem in _hmg.problems(table, NAMES, args.rules):
+        found = _hmg.trials(table, problem, [r for r in args.rules if r in RULES or problem.name == SPAM_PART])
         rows = {rule: _hmg.figures(fits, args) for rule, fits in found.items()}
         for rule, row in rows.items():
             printed, base = _hmg.beside(problem.name, rule, PAPER), rows.get(BASE.get(rule, HMG))

@@ -59,17 +59,18 @@ def main() -> None:
 
 
 def _measure(table: record.Table) -> None:
-    for problem in _problems(table.args):
+    for problem in _problems(table):
         measure = _left_out if problem.name in SPAM else _one_more
         measure(tiny_qp(problem.name.replace(STANDARDISED, SPAM[1]), 150), None, 1)  # compiled
         measure(problem, table, table.args.repeats)
 
 
-def _problems(args: Any) -> Iterator[QPProblem]:
+def _problems(table: record.Table) -> Iterator[QPProblem]:
+    args = table.args
     quick = (GROWING[0], GROWING[1], SPAM[1])
     if not args.quick:
         kernel.touch_memory(_qp.OURS_MEMORY)
-    for name in (args.only,) if args.only else quick if args.quick else NAMES:
+    for name in table.cells.each((args.only,) if args.only else quick if args.quick else NAMES):
         if args.quick:
             yield tiny_qp(name.replace(STANDARDISED, SPAM[1]), 300)
         elif name == STANDARDISED:

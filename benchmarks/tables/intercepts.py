@@ -35,8 +35,9 @@ COLUMNS = {
 def main() -> None:
     parser = record.options(__doc__)
     parser.add_argument("--max-seconds", type=float, default=600.0, help="limit of one fit")
+    parser.add_argument("--render", action="store_true", help="measure nothing: write the last results again")
     args = parser.parse_args()
-    args.only, args.render = None, False
+    args.only = None
     table = record.Table("intercepts", "What an intercept costs, in passes over the rows", COLUMNS, "1", args)
     _paper.produce(table, _measure, _notes)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import machine, record
+from benchmarks import machine, record, writing
 from benchmarks.datasets import Problem, generate, load
 from benchmarks.datasets.problems import NAMES, RACE, RAW
 from benchmarks.solvers.linear import Fit, liblinear, liblinear_official, rehline, sgd_classifier, softmargin
@@ -139,7 +139,7 @@ def _fill(table: record.Table) -> None:
         table.rows.sort(key=lambda row: order.index(_cell_of(row)))
         commits = table.machine["commit"].split(", ")
         table.machine["commit"] = ", ".join([*commits, now["commit"]] if now["commit"] not in commits else commits)
-        record.write_whole(path, json.dumps(record.plain(kept | {"rows": table.rows}), indent=1) + "\n")
+        writing.write_json(path, kept | {"rows": table.rows})
 
 
 def _cell_of(row: dict[str, Any]) -> tuple[str, float, float, str]:

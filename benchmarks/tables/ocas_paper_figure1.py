@@ -41,7 +41,7 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     limit, steps = table.args.max_seconds, 10 if table.args.quick else STEPS
-    for split in _paper.splits(table.args, _paper.SETS_OF_THE_PAPER):
+    for split in _paper.splits(table, _paper.SETS_OF_THE_PAPER):
         problem, C = split.train, _paper.BEST_C[split.name]
         paper.warm_up(problem)
         reference = paper.lower_bound(problem, C, limit, 1e-5)
@@ -104,9 +104,9 @@ def _panel(name: str, rows: dict[str, dict[str, Any]]) -> plots.Panel:
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
     found = _paper.by_name(rows)
     return [
-        "![the objective step by step](ocas_paper_figure1.png)",
         "Other conditions than the paper's: it does not say on which data its Figure 1 was made; here are the data and "
         "the C of its Table 2.",
+        "![the objective step by step](ocas_paper_figure1.png)",
         _paper.claim("the objective of OCAS never rises", {n: row["OCAS"]["rises"] == 0 for n, row in found.items()}),
         _paper.claim("that of CPA fluctuates", {name: row["CPA"]["rises"] > 0 for name, row in found.items()}),
         "F / the best bound: the objective at w_t (CPA) and at w_b (OCAS), and the bounds F_t(w_t), over the highest "

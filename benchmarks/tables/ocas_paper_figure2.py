@@ -51,7 +51,7 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     limit, repeats = table.args.max_seconds, table.args.repeats
-    for split in _paper.splits(table.args, _paper.SETS_OF_THE_PAPER):
+    for split in _paper.splits(table, _paper.SETS_OF_THE_PAPER):
         problem, C = split.train, _paper.BEST_C[split.name]
         paper.warm_up(problem)
         reference = paper.lower_bound(problem, C, 2 * limit, TOL)

@@ -36,7 +36,7 @@ def _measure(table: record.Table) -> None:
     from softmargin import OCAS
 
     args = table.args
-    for split in _paper.splits(args, NAMES):
+    for split in _paper.splits(table, NAMES):
         problem, C = split.train, _paper.BEST_C[split.name]
         paper.warm_up(problem)
         fits = {

@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _measure(table: record.Table) -> None:
-    for problem in _perf.tasks(table.args, _perf.NAMES):
+    for problem in _perf.tasks(table, _perf.NAMES):
         _perf.warm_up(problem)
         sizes = (100, 200, 400) if table.args.quick else [n for n in SIZES if n < 0.7 * problem.n_rows]
         _perf.sweep(table, problem, "n_rows", [*sizes, problem.n_rows], decomposition=True)

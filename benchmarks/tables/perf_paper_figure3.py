@@ -9,6 +9,7 @@ The performance is the break-even point of precision and recall on text, accurac
 objective of the relaxed problem, 1/2 |w|^2 + C xi, is the dual bound of the last planes.
 """
 
+import argparse
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     args = table.args
-    for problem in _perf.tasks(args, _perf.NAMES):
+    for problem in _perf.tasks(table, _perf.NAMES):
         problem = problem.rows(slice(ROWS.get(problem.name, problem.n_rows)))
         _perf.warm_up(problem)
         train, test = problem.rows(slice(problem.n_rows // 2)), problem.rows(slice(problem.n_rows // 2, None))
@@ -68,35 +69,57 @@ def _measure(table: record.Table) -> None:
         sizes = [200] if args.quick else [n for n in SIZES if n < train.n_rows] + [train.n_rows]
         for n in sizes:
             part = train.rows(slice(n))
-            runs = {C: _perf.fit(part, "classification", "CPA", C, args.max_seconds) for C in GRID}
-            C = max(runs, key=lambda C: (_performance(test, runs[C].model), -C))
-            _add(table, problem.name, "best C", n, C, 1e-3, runs[C], performance=_performance(test, runs[C].model))
+            tried = {C: table.cells.part(f"{n} rows, C = {C:g}", _tried, part, test, C, args) for C in GRID}
+            C = max(tried, key=lambda C: (tried[C]["performance"], -C))
+            _add(table, problem.name, "best C", n, C, 1e-3, tried[C])
 
 
 def _against_C(table: record.Table, train: RankingProblem, test: RankingProblem, grid: Any) -> float:
     """Figures 3 and 7, left; returns the C that is best on the test rows."""
     args, found = table.args, {}
     for C in grid:
-        run = _perf.fit(train, "classification", "CPA", C, args.max_seconds)
-        found[C] = _performance(test, run.model)
-        slow = _perf.fit(train, "classification", "SVM-light", C, args.slow_seconds)
-        points = None if slow.was_cut else 100.0 * (found[C] - _performance(test, slow.model))
-        _add(table, train.name, "3", train.n_rows, C, 1e-3, run, performance=found[C], difference=points)
-        _add(table, train.name, "7 left", train.n_rows, C, 1e-3, run, below=_below(train, C, run, args.slow_seconds))
+        tried = table.cells.part(f"C = {C:g}", _tried, train, test, C, args, 1e-3, True)
+        slow = table.cells.part(f"SVM-light, C = {C:g}", _slow, train, test, C, args)
+        found[C], below = tried["performance"], tried.pop("below")
+        points = None if slow is None else 100.0 * (found[C] - slow)
+        _add(table, train.name, "3", train.n_rows, C, 1e-3, tried, difference=points)
+        _add(table, train.name, "7 left", train.n_rows, C, 1e-3, tried | {"performance": None}, below=below)
     return max(found, key=lambda C: (found[C], -C))
+
+
+def _tried(
+    train: RankingProblem,
+    test: RankingProblem,
+    C: float,
+    args: argparse.Namespace,
+    epsilon: float = 1e-3,
+    with_optimum: bool = False,
+) -> dict[str, Any]:
+    """What the rows say of a fit by CPA."""
+    run = _perf.fit(train, "classification", "CPA", C, args.max_seconds, epsilon)
+    return {
+        "seconds": run.seconds,
+        "iterations": run.iterations,
+        "was_cut": run.was_cut,
+        "ended": run.ended,
+        "performance": _performance(test, run.model),
+    } | ({"below": _below(train, C, run, args.slow_seconds)} if with_optimum else {})
+
+
+def _slow(train: RankingProblem, test: RankingProblem, C: float, args: argparse.Namespace) -> float | None:
+    """The test performance of SVM-light, None where it was cut."""
+    run = _perf.fit(train, "classification", "SVM-light", C, args.slow_seconds)
+    return None if run.was_cut else _performance(test, run.model)
 
 
 def _against_epsilon(table: record.Table, train: RankingProblem, test: RankingProblem, C: float, epsilons: Any) -> None:
     """Figures 4 and 7, right."""
     args = table.args
-    runs = {e: _perf.fit(train, "classification", "CPA", C, args.max_seconds, e) for e in epsilons}
-    reference = _performance(test, runs[1e-3].model)
-    for epsilon, run in runs.items():
-        value = _performance(test, run.model)
-        points = 100.0 * (value - reference)
-        _add(table, train.name, "4", train.n_rows, C, epsilon, run, performance=value, difference=points)
-        below = _below(train, C, run, args.slow_seconds)
-        _add(table, train.name, "7 right", train.n_rows, C, epsilon, run, below=below)
+    runs = {e: table.cells.part(f"epsilon = {e:g}", _tried, train, test, C, args, e, True) for e in epsilons}
+    for epsilon, tried in runs.items():
+        points, below = 100.0 * (tried["performance"] - runs[1e-3]["performance"]), tried.pop("below")
+        _add(table, train.name, "4", train.n_rows, C, epsilon, tried, difference=points)
+        _add(table, train.name, "7 right", train.n_rows, C, epsilon, tried | {"performance": None}, below=below)
 
 
 def _below(problem: RankingProblem, C: float, run: _perf.Run, limit: float) -> float:
@@ -118,20 +141,9 @@ def _performance(test: RankingProblem, model: Any) -> float:
 
 
 def _add(
-    table: record.Table, data: str, part: str, n: int, C: float, epsilon: float, run: _perf.Run, **more: Any
+    table: record.Table, data: str, part: str, n: int, C: float, epsilon: float, tried: dict[str, Any], **more: Any
 ) -> None:
-    table.add(
-        data=data,
-        part=part,
-        n_rows=n,
-        C=C,
-        epsilon=epsilon,
-        seconds=run.seconds,
-        iterations=run.iterations,
-        was_cut=run.was_cut,
-        ended=run.ended,
-        **more,
-    )
+    table.add(data=data, part=part, n_rows=n, C=C, epsilon=epsilon, **tried, **more)
 
 
 def _curves(rows: list[dict[str, Any]], names: list[str], part: str, x: str, y: str) -> dict[str, Any]:

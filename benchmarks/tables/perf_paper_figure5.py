@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def _measure(table: record.Table) -> None:
-    for problem in _perf.tasks(table.args, _perf.NAMES):
+    for problem in _perf.tasks(table, _perf.NAMES):
         _perf.warm_up(problem)
         _perf.sweep(table, problem, "epsilon", EPSILONS[:3] if table.args.quick else EPSILONS)
 

@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def _measure(table: record.Table) -> None:
-    for problem in _perf.tasks(table.args, _perf.NAMES):
+    for problem in _perf.tasks(table, _perf.NAMES):
         _perf.warm_up(problem)
         _perf.sweep(table, problem, "C", GRID[:3] if table.args.quick else GRID, decomposition=True)
 

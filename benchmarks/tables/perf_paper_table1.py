@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _measure(table: record.Table) -> None:
-    for problem in _perf.tasks(table.args, _perf.NAMES):
+    for problem in _perf.tasks(table, _perf.NAMES):
         problem = problem.rows(slice(_perf.TABLE1_ROWS.get(problem.name, problem.n_rows)))
         _perf.warm_up(problem)
         base: dict[str, float] = {}
@@ -73,7 +73,8 @@ def _add(table: record.Table, problem: RankingProblem, kind: str, solver: str, b
     args, C = table.args, _perf.BEST_C[problem.name]
     is_slow = solver in DECOMPOSITION
     repeats, limit = (1, args.slow_seconds) if is_slow else (args.repeats, args.max_seconds)
-    seconds, run = _perf.repeated(repeats, problem, kind, solver, C, limit)
+    found = table.cells.part(f"{kind}, {solver}", _perf.measured, repeats, problem, kind, solver, C, limit)
+    seconds, iterations = found["seconds"], found.pop("iterations")
     if kind == "classification":
         base[solver] = seconds
     paper, theirs = (PAPER.get((problem.name, k)) for k in (kind, "classification"))
@@ -84,15 +85,12 @@ def _add(table: record.Table, problem: RankingProblem, kind: str, solver: str, b
         n_rows=problem.n_rows,
         C=C,
         solver=solver,
-        seconds=seconds,
         paper_seconds=SVM_LIGHT.get(problem.name) if is_slow else paper,
-        iterations=run.iterations or None,
+        iterations=iterations or None,
         of_classification=seconds / base[solver] if kind == "ordinal" else None,
         paper_of_classification=paper / theirs if kind == "ordinal" and paper and theirs else None,
-        microseconds=None if is_slow else 1e6 * seconds / (problem.n_rows * run.iterations),
-        objective=run.objective,
-        was_cut=run.was_cut,
-        ended=run.ended,
+        microseconds=None if is_slow else 1e6 * seconds / (problem.n_rows * iterations),
+        **found,
     )
 
 
@@ -135,6 +133,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     timed = [row for row in rows if row["part"] == "time"]
     found = {(row["data"], row["problem"], row["solver"]): row for row in timed}
     names = list(dict.fromkeys(row["data"] for row in timed))
+    slow = [n for n in names if {(n, "classification", s) for s in DECOMPOSITION} <= found.keys()]
     cpa, ocas = (
         {n: found[n, "ordinal", s]["of_classification"] for n in names if not _was_cut(found, n, s)}
         for s in _perf.SOLVERS
@@ -169,14 +168,14 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         ),
         _paper.claim(
             "SVM-light takes 4.7 to 149 times as long as SVM-perf (here, seconds / CPA's: "
-            + ", ".join(f"{n} {_slower(found, n, 'SVM-light')}" for n in names)
+            + ", ".join(f"{n} {_slower(found, n, 'SVM-light')}" for n in slow)
             + "; LIBSVM: "
-            + ", ".join(f"{n} {_slower(found, n, 'LIBSVM')}" for n in names)
+            + ", ".join(f"{n} {_slower(found, n, 'LIBSVM')}" for n in slow)
             + ")",
             {
                 n: found[n, "classification", "SVM-light"]["seconds"]
                 > 4.7 * found[n, "classification", "CPA"]["seconds"]
-                for n in names
+                for n in slow
             },
         ),
         "L2-SVM-MFN, which the paper quotes beside its own, on the machine of its authors: "

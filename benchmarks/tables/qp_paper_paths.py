@@ -67,12 +67,13 @@ def _measure(table: record.Table) -> None:
     args = table.args
     if not args.quick:
         kernel.touch_memory(_qp.OURS_MEMORY)
-    for path in PATHS[:1] + PATHS[-1:] if args.quick else PATHS:
-        if args.only in (None, path.problem):
-            _follow(tiny_qp(path.problem, 1_100), path, args.max_seconds)  # compiled
-            problem = tiny_qp(path.problem) if args.quick else load_qp(path.problem)
-            for row in _follow(problem, path, args.max_seconds):
-                table.add(**row)
+    wanted = [path for path in PATHS if args.only in (None, path.problem)]
+    wanted = wanted[:1] + wanted[-1:] if args.quick else wanted
+    for path in table.cells.each(wanted, "{0.problem} over {0.over}".format):
+        _follow(tiny_qp(path.problem, 1_100), path, args.max_seconds)  # compiled
+        problem = tiny_qp(path.problem) if args.quick else load_qp(path.problem)
+        for row in _follow(problem, path, args.max_seconds):
+            table.add(**row)
 
 
 def _follow(problem: QPProblem, path: Path, max_seconds: float) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ def _measure(table: record.Table) -> None:
         LIBSVM: partial(kernel.libsvm_within, tol=LOOSE),
         LIBSVM_TIGHT: partial(kernel.libsvm_within, tol=TOL),
     }
-    for problem in _qp.problems(table.args):
+    for problem in _qp.problems(table):
         _add(table, problem, _qp.compete(problem, runs, table.args, {SMO_TIGHT: SMO, LIBSVM_TIGHT: LIBSVM}))
 
 
@@ -113,6 +113,7 @@ def _below(other: dict[str, Any], ours: dict[str, Any]) -> float | None:
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
     ratios = {row["problem"]: _counted_ratio(row["found"]) for row in rows}
     web = [row for row in rows if row["problem"].startswith("web")]
+    cold = [row for row in rows if COLD in row["found"]]
     return [
         _qp.CONDITIONS + f"our SMO and LIBSVM; {_qp.ADULT_CONDITION}; what else differs is said below.",
         _faster(ratios),
@@ -131,11 +132,11 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         *(
             _qp.claim(
                 f"the same with the paper's start (here: 'cold' against {name})",
-                {row["problem"]: _qp.is_faster(row["found"][COLD], row["found"][name]) for row in rows},
+                {row["problem"]: _qp.is_faster(row["found"][COLD], row["found"][name]) for row in cold},
             )
             for name in (SMO, LIBSVM)
         ),
-        _qp.same_end(rows, ACTIVE, COLD),
+        _qp.same_end(cold, ACTIVE, COLD),
         _qp.claim(
             "SVM-light, which nears the partition asymptotically, ends with more free variables (here: LIBSVM at 1e-6)",
             {row["problem"]: row["libsvm_free"] > row["n_free"] for row in rows if row["libsvm_free"] is not None},

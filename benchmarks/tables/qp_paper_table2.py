@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _measure(table: record.Table) -> None:
-    for problem in _qp.problems(table.args, TABLE2):
+    for problem in _qp.problems(table, TABLE2):
         limit = 500_000 if table.args.quick else MATRIX_BYTES  # so that the smoke test solves by conjugate gradients
         runs: dict[str, Any] = {
             ACTIVE: partial(_qp.active, max_bytes=limit, cache_bytes=CACHE_BYTES),
@@ -98,7 +98,8 @@ def _matrix_bytes(figure: dict[str, Any]) -> float:
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
     handed_over = [row for row in rows if row["handed_over"]]
     exact = [row for row in rows if not row["found"][ACTIVE]["was_cut"] and not row["handed_over"]]
-    cold = [row for row in rows if row["cold_handed_over"]]
+    by_cold = [row for row in rows if COLD in row["found"]]
+    cold = [row for row in by_cold if row["cold_handed_over"]]
     return [
         _qp.CONDITIONS
         + "our SMO and LIBSVM, with one time limit for all (--max-seconds), which the paper does not have.",
@@ -119,16 +120,16 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
             "the same with the paper's start (here: 'cold' against LIBSVM)",
             {
                 row["problem"]: _qp.is_faster(row["found"][COLD], row["found"][LIBSVM])
-                for row in rows
+                for row in by_cold
                 if not row["cold_handed_over"]
             },
         ),
-        _qp.same_end([row for row in rows if not row["handed_over"] and not row["cold_handed_over"]], ACTIVE, COLD),
+        _qp.same_end([row for row in by_cold if not row["handed_over"] and not row["cold_handed_over"]], ACTIVE, COLD),
         f"the paper's SVM-QP ran out of memory on adult_10_100, and Section 4.1 suggests an iterative solver. Here "
         f"matrix and factor of the working set, or that of conjugate gradients, may take {MATRIX_BYTES / MB:g} MB "
         f"(max_bytes, the paper's limit for Q_s), kernel rows {CACHE_BYTES / MB:,.0f} MB more (cache_bytes). Conjugate "
         "gradients solved where more than 2,000 variables were free or the factor had no room: "
-        + (", ".join(_ending(row) for row in rows if row["products"]) or "nowhere")
+        + (", ".join(_ending(row) for row in rows if row.get("products")) or "nowhere")
         + ". The column of the matrix is for the free variables of the end: 12 bytes for each pair with the factor, 4 "
         "with conjugate gradients. Where that was too little "
         + (

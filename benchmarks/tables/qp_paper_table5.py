@@ -49,7 +49,7 @@ def _alone(problem: QPProblem, *, max_seconds: float) -> KernelFit:
 
 
 def _measure(table: record.Table) -> None:
-    for problem in _qp.problems(table.args):
+    for problem in _qp.problems(table):
         runs: dict[str, Any] = {start: partial(_qp.active, start=start) for start in (COLD, WARM, AFTER_SMO)}
         if problem.kernel == "linear":
             runs[ALONE] = _alone
@@ -81,6 +81,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     found = {row["problem"]: row["found"] for row in rows}
     alone = {name: one for name, one in found.items() if ALONE in one}
     return [
+        "**other conditions than the paper's**: one time limit for all (--max-seconds), starts by blocks of variables "
+        f"beside those by interior points, and {_qp.ADULT_CONDITION}.",
         _qp.claim(
             "on adult, with its many variables at C, the warm start saves time",
             _warm_wins({name: one for name, one in found.items() if name.startswith("adult")}),

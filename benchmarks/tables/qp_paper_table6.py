@@ -48,7 +48,7 @@ def main() -> None:
 
 def _measure(table: record.Table) -> None:
     args = table.args
-    for whole in _qp.problems(args):
+    for whole in _qp.problems(table):
         n_rows = QUICK_PART if args.quick else min(args.rows or whole.n_rows, whole.n_rows)
         problem: Any = whole.part(n_rows).shuffled(1)
         _learn(problem.part(QUICK_PART), args.max_seconds)  # compiled
@@ -106,7 +106,7 @@ def _learn(problem: QPProblem, max_seconds: float) -> tuple[KernelFit, list[floa
 
 
 def _is_part(row: dict[str, Any]) -> bool:
-    return bool(row["n_rows"] < row["all_rows"])
+    return bool(row["n_rows"] < row.get("all_rows", row["n_rows"]))
 
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:

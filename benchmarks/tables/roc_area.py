@@ -42,7 +42,7 @@ def main() -> None:
 def _measure(table: record.Table) -> None:
     from softmargin.metrics import prbep, roc_area
 
-    for problem in _perf.tasks(table.args, NAMES):
+    for problem in _perf.tasks(table, NAMES):
         n = min(problem.n_rows // 2, TRAIN_ROWS)
         inner = n * 3 // 4
         train, fitted, held, test = (

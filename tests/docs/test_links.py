@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
+PAGES += [ROOT / "benchmarks" / "results" / "README.md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
