@@ -118,6 +118,17 @@ def test_what_machines_need_does_not_import_scikit_learn():
     assert ROOT / "estimators" / "linear_work.py" in found
 
 
+def test_commands_use_no_private_names_of_other_files():
+    """What two commands need has a home of its own, from which both take it."""
+    for path in (ROOT / "cli").rglob("*.py"):
+        tree = parsed(path)
+        own = {module.split(".")[-1] for module, _, _ in imports(tree) if module.startswith("softmargin.cli.")}
+        assert not [name for name in own if name.startswith("_")], path
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in own:
+                assert not node.attr.startswith("_"), f"{path.name}:{node.lineno} uses {node.value.id}.{node.attr}"
+
+
 def test_solver_families_do_not_import_each_other():
     solvers = ROOT / "solvers"
     families = {p.name for p in solvers.iterdir() if p.is_dir() and p.name != "__pycache__"}
