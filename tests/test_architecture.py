@@ -38,8 +38,8 @@ ALLOWED = {
         "tasks",
     },
     "export": {"core", "estimators.stored.parts", "io", "kernels.functions", "prediction", "tasks"},
-    "report": {"core", "io", "metrics"},
-    "cli": {"core", "estimators", "io", "onnx", "prediction", "report", "tasks"},
+    "report": {"core", "io", "metrics", "tasks"},
+    "cli": {"core", "estimators", "io", "metrics", "onnx", "prediction", "report", "tasks"},
 }
 # Foreign packages that live in some parts only.
 HOME_OF = {

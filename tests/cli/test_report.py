@@ -1,5 +1,38 @@
 """softmargin report: the page of a model file and a data file."""
 
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from softmargin.report.measured import FACTS, FACTS_AT
+
+
+@pytest.fixture
+def graded(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(3.0, 1.0, size=(90, 4))
+    y = np.digitize(X[:, 0] + rng.normal(0.0, 0.5, size=90), [2.5, 3.5])
+    path = tmp_path / "graded.svm"
+    dump_svmlight_file(X, y, str(path), zero_based=False, query_id=np.arange(90) // 15)
+    return path
+
+
+@pytest.mark.parametrize("task", ["classify", "regress", "oneclass", "rank", "ordinal"])
+def test_the_measures_are_those_of_evaluate(run, graded, tmp_path, task):
+    model, out = tmp_path / "model", tmp_path / "report.md"
+    run("train", graded, model, "--task", task, "-q")
+    found = json.loads(run("evaluate", model, graded, "--json").stdout)
+    run("report", model, graded, "-o", out)
+    lines = out.read_text(encoding="utf-8").splitlines()
+    shown = [name for name in found if name.split("@")[0] in (*FACTS, *FACTS_AT)]
+    assert len(shown) >= 1
+    for name in shown:
+        title, form, _ = FACTS.get(name) or (FACTS_AT[name[: name.index("@")]][0], "{:.4f}", "")
+        title, value = title.format(name.partition("@")[2]), form.format(found[name])
+        assert any(title in line and value in line for line in lines), (name, value)
+
 
 def test_report(run, cancer, tmp_path):
     model, out = tmp_path / "model", tmp_path / "report.html"

@@ -14,6 +14,7 @@ import softmargin
 from softmargin import LinearSVC, LinearSVCCV
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
+from softmargin.metrics.measures import Case, class_measures
 from softmargin.report import measured
 from softmargin.report.as_html import json_inside_a_script
 from softmargin.report.data_warnings import data_notes, row_hashes
@@ -176,7 +177,8 @@ def test_a_page_of_bounded_size_for_500_classes_and_100_000_features():
     classes = np.array([f"class {k}" for k in range(500)])
     y = classes[rng.integers(500, size=3000)]
     predicted, scores = classes[rng.integers(500, size=3000)], rng.normal(size=(3000, 500))
-    found = measured.of_classes(classes, y, predicted, scores, None)
+    case = Case(y, predicted, scores, classes)
+    found = measured.blocks_of(case, class_measures(case))
     assert all(len(block.rows) <= measured.CLASSES for block in found if isinstance(block, Table))
     X = csr_array((np.ones(400), (np.arange(400) % 40, rng.integers(100_000, size=400))), shape=(40, 100_000))
     model = LinearSVC(solver="coordinate").fit(X, np.arange(40) % 2)
@@ -287,7 +289,8 @@ def test_of_large_data_a_part_is_looked_at(clean, monkeypatch):
 
 def test_measures_by_hand():
     classes, y = np.array([0, 1]), np.array([0, 0, 1, 1])
-    found = measured.of_classes(classes, y, np.array([0, 1, 1, 1]), np.array([-2.0, 1.0, 0.5, 3.0]), None)
+    case = Case(y, np.array([0, 1, 1, 1]), np.array([-2.0, 1.0, 0.5, 3.0]), classes)
+    found = measured.blocks_of(case, class_measures(case))
     table = next(block for block in found if isinstance(block, Table))
     assert table.rows == [["0", 1.0, 0.5, pytest.approx(2 / 3), 2], ["1", pytest.approx(2 / 3), 1.0, 0.8, 2]]
     (roc, precision, _) = found[-1].charts

@@ -12,7 +12,8 @@ from softmargin.cli.data import DataOptions, read_labelled
 from softmargin.cli.model_input import block_scores, check_queries, opened_predictor, tell_strangers
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.text import printable
-from softmargin.estimators.evaluate import Case
+from softmargin.metrics.measures import Case, Confusion
+from softmargin.prediction.calibration import probabilities
 
 SHOWN_CLASSES = 25  # in the table of confusions, to people
 
@@ -32,8 +33,24 @@ def evaluate(
     if task.target == "classes" and predictor.classes is not None:
         tell_strangers(rows.y, predictor.classes, data)
     measures = task.measures.load()
-    case = Case(predictor, scores, rows.y, rows.qid, ks, rows.weights, each_query)
+    case = Case(
+        rows.y,
+        predictor.labels(scores),
+        scores,
+        predictor.classes,
+        rows.qid,
+        rows.weights,
+        None if predictor.calibration is None else probabilities(scores, predictor.calibration),
+        ks,
+        each_query,
+    )
     found |= measures(case)
+    if "per_class" in found:
+        confusion = Confusion.of(case)
+        labels = list(map(str, confusion.labels))
+        found["confusion"] = {
+            label: dict(zip(labels, row, strict=True)) for label, row in zip(labels, confusion.table(), strict=True)
+        }
     if rows.by is not None:
         found["by"] = {
             str(value): {"rows": int(np.count_nonzero(rows.by == value)), **_single(measures, case, rows.by == value)}

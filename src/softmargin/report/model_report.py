@@ -10,6 +10,7 @@ import numpy as np
 import softmargin
 from softmargin.core.errors import SoftmarginError
 from softmargin.io.atomic import replacing
+from softmargin.metrics.measures import Case
 from softmargin.report import measured, training
 from softmargin.report.as_html import as_html
 from softmargin.report.as_markdown import as_markdown
@@ -31,6 +32,7 @@ from softmargin.report.document import (
 )
 from softmargin.report.drawing import last_step
 from softmargin.report.margins import COLORS, MarginDisplay
+from softmargin.tasks.records import task_behind
 
 WEIGHTS = 25  # features that the table of weights holds
 MARGIN_BINS = 41
@@ -273,37 +275,25 @@ def _measures(model: Any, core: Any, fitted: Any, X: Any, y: Any, qid: Any) -> S
         "How good predictions are on the rows of this report. If the model was trained on these rows, the figures "
         "flatter it: measure on rows that it has never seen."
     )
-    blocks: list[Block]
-    predicted = np.asarray(model.predict(X))
-    if y is None and not _is_novelty(fitted):
-        blocks = [Note("look", "The data have no labels, so nothing can be measured.")]
-    elif hasattr(fitted, "classes_"):
-        classes = np.asarray(fitted.classes_)
-        scores = np.asarray(core.decision_function(X)) if hasattr(core, "decision_function") else None
-        if scores is not None and scores.ndim == 2 and scores.shape[1] != classes.size:
-            scores = None  # a score for each pair of classes, or the one that thresholds cut
-        if scores is not None and scores.ndim == 1 and classes.size != 2:
-            scores = None
-        proba = np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
-        blocks = measured.of_classes(classes, y, predicted, scores, proba)
-    elif _is_novelty(fitted):
-        share = float(np.mean(predicted < 0))
-        blocks = [
-            Facts([Fact("Outliers", f"{share:.2%}", "The share of these rows that the model calls unlike the others.")])
-        ]
-    elif hasattr(fitted, "n_pairs_"):
-        from softmargin.metrics.ranking import swapped_pairs
-
-        share = 1.0 - swapped_pairs(y, predicted, qid)
-        meaning = "The share of pairs with different grades that the scores put in the right order; 50 % is guessing."
-        blocks = [Facts([Fact("Pairs in order", f"{share:.2%}", meaning)])]
-    else:
-        blocks = measured.of_numbers(np.asarray(y, dtype=np.float64), predicted)
+    task = task_behind(fitted)
+    if task is None or (y is None and task.target != "nothing"):
+        blocks: list[Block] = [Note("look", "The data have no labels, so nothing can be measured.")]
+        return Section("measures", "Measures on these data", intro, blocks)
+    classes = np.array([-1, 1]) if task.target == "nothing" else getattr(fitted, "classes_", None)
+    scores = None
+    if hasattr(fitted, "predict_score"):
+        scores = fitted.predict_score(core[:-1].transform(X) if hasattr(core, "steps") else X)
+    elif classes is not None and hasattr(core, "decision_function"):
+        scores = np.asarray(core.decision_function(X))
+        if scores.ndim == 2 and scores.shape[1] != len(classes):
+            scores = None  # a score for each pair of classes
+    proba = np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
+    case = Case(y, np.asarray(model.predict(X)), scores, classes, qid, probabilities=proba)
+    try:
+        blocks = measured.blocks_of(case, task.measures.load()(case))
+    except SoftmarginError as error:
+        blocks = [Note("bad", f"Nothing can be measured: {str(error).removesuffix('.')}.")]
     return Section("measures", "Measures on these data", intro, blocks)
-
-
-def _is_novelty(fitted: Any) -> bool:
-    return hasattr(fitted, "offset_") and not hasattr(fitted, "classes_")
 
 
 def _data(core: Any, fitted: Any, rows: Any, y: Any, names: list[str]) -> Section:
