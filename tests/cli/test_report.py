@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
@@ -72,3 +73,49 @@ def test_a_model_with_scaling_and_calibration(run, cancer, tmp_path):
     assert "free support vectors" in text
     assert "ROC curve" in text
     assert ">Calibration</h3>" in text
+
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    frame = pd.DataFrame(X, columns=["a", EVIL]).assign(label=np.where(X[:, 0] > 0, EVIL, "other"))
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    return frame
+
+
+def test_names_and_labels_with_html_in_them(run, table, tmp_path):
+    run("train", tmp_path / "table.csv", tmp_path / "model", "--label", "label", "-q")
+    run("report", tmp_path / "model", tmp_path / "table.csv", "--label", "label", "-o", tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert EVIL not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+def test_data_without_labels(run, table, tmp_path):
+    run("train", tmp_path / "table.csv", tmp_path / "model", "--label", "label", "-q")
+    table.drop(columns="label").to_csv(tmp_path / "plain.csv", index=False)
+    told = run("report", tmp_path / "model", tmp_path / "plain.csv", "-o", tmp_path / "r.md").output
+    assert "has no labels, so nothing is measured" in told
+    assert "nothing can be measured" in (tmp_path / "r.md").read_text(encoding="utf-8")
+
+
+def test_values_that_are_not_finite(run, cancer, tmp_path):
+    run("train", cancer, tmp_path / "model", "--solver", "coordinate", "-q")
+    holes = tmp_path / "holes.svm"
+    holes.write_text("1 1:1\n-1 2:nan\n")
+    told = run("report", tmp_path / "model", holes, "-o", tmp_path / "r.html", code=1).output
+    assert "row 2 has values that are not finite" in told
+    assert str(holes) in told
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_label_that_the_model_does_not_know(run, cancer, tmp_path):
+    run("train", cancer, tmp_path / "model", "--solver", "coordinate", "-q")
+    other = tmp_path / "other.svm"
+    other.write_text("7 1:1\n-1 2:1\n1 3:1\n")
+    run("report", tmp_path / "model", other, "-o", tmp_path / "r.md")
+    assert "1 of 3 rows have labels that the model does not know, such as 7" in (tmp_path / "r.md").read_text()

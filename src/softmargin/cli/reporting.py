@@ -36,7 +36,9 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
     known = [vars(part).pop("feature_names_in_", None) for part in parts]
     names = next((each for each in known if each is not None), None)
     trained = Trained.of(estimator.n_features_in_, names, getattr(last, "index_base_", None))
-    rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
+    rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=False)
+    if rows.y is None and task.target != "nothing":
+        output.note(f"{files.title(data)} has no labels, so nothing is measured: --label names their column.")
     last.set_params(n_jobs=options.n_jobs)
     command = shlex.join(["softmargin", "report", str(model), str(data), "-o", str(out)])
     with naming(data, rows), output.showing("measuring"):

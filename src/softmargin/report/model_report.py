@@ -127,6 +127,7 @@ def report(
     targets = None if y is None else np.ravel(np.asarray(y))
     if targets is not None and targets.size != rows.shape[0]:
         raise SoftmarginError(f"there are {targets.size} labels for {rows.shape[0]} rows: give one for each row.")
+    _check_finite(rows, targets, has_steps=hasattr(core, "steps"))
     names = names if len(names) == rows.shape[1] else [f"feature {k}" for k in range(rows.shape[1])]
     level, sentence = training.verdict(fitted)
     sections = [
@@ -144,6 +145,20 @@ def report(
     if hasattr(fitted, "classes_"):
         subtitle += f", {number(len(fitted.classes_))} classes"
     return Report(Document(f"{kind} model", subtitle, level, sentence, sections))
+
+
+def _check_finite(rows: Any, y: np.ndarray | None, *, has_steps: bool) -> None:
+    """Refuse NaN and infinity, but in rows that a pipeline may fill before they come to the model."""
+    values = rows.data if hasattr(rows, "indptr") else rows
+    if not has_steps and values.dtype.kind == "f" and not np.isfinite(values).all():
+        bad = np.argmin(np.isfinite(values)) if hasattr(rows, "indptr") else np.argmin(np.isfinite(values).all(axis=1))
+        row = int(np.searchsorted(rows.indptr, bad, "right")) if hasattr(rows, "indptr") else int(bad) + 1
+        raise SoftmarginError(
+            f"Input X contains NaN or infinity, first in row {row}: leave such rows out, or fill them before."
+        )
+    if y is not None and y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y))) + 1
+        raise SoftmarginError(f"Input y contains NaN or infinity, first in row {row}: leave such rows out.")
 
 
 def _names(model: Any, X: Any, given: Any) -> list[str]:
