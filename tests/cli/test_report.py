@@ -7,7 +7,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
+import softmargin
+from softmargin.io.model_file import read_model
 from softmargin.report.measured import FACTS, FACTS_AT
+from softmargin.report.search_path import path
 
 
 @pytest.fixture
@@ -119,3 +122,46 @@ def test_a_label_that_the_model_does_not_know(run, cancer, tmp_path):
     other.write_text("7 1:1\n-1 2:1\n1 3:1\n")
     run("report", tmp_path / "model", other, "-o", tmp_path / "r.md")
     assert "1 of 3 rows have labels that the model does not know, such as 7" in (tmp_path / "r.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "titles"),
+    [
+        (("--Cs", "0.01,0.1,1"), ["Score", "Support vectors"]),
+        (
+            ("--Cs", "0.1,1", "--kernel", "rbf", "--gammas", "0.01,0.1", "--scale", "standard"),
+            ["Score", "Support vectors"],
+        ),
+        (("--task", "regress", "--Cs", "0.1,1", "--epsilons", "0,0.5"), ["Score"]),
+        (("--task", "regress", "-C", "1", "--epsilons", "0,0.5"), ["Score"]),
+    ],
+)
+def test_the_search_of_tune_is_in_the_file_and_on_the_page(run, cancer, tmp_path, options, titles):
+    model = tmp_path / "model"
+    found = json.loads(run("tune", cancer, model, "--cv", "3", "--widen", "0", "--json", *options).stdout)
+    record = read_model(model)
+    stored = record.values["search_"]
+    assert sorted(stored["score"]) == sorted(line[stored["measure"]] for line in found["table"])
+    assert set(stored["params"]) == set(found["chosen"])
+    run("report", model, cancer, "-o", tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for title in titles:
+        assert f">{title}</h3>" in text
+    last = getattr(estimator := softmargin.load(model), "steps", [("", estimator)])[-1][1]
+    section = path(last, last)
+    (charts,) = section.blocks
+    assert [chart.title for chart in charts.charts] == titles
+    x = charts.charts[0].x_name
+    assert section.title == f"Score against {x}"
+    assert charts.charts[0].x == sorted(set(stored["params"][x]))
+    assert max(max(line.values) for line in charts.charts[0].lines) == pytest.approx(max(stored["score"]))
+    told = json.loads(run("info", model, "--json").stdout)
+    assert told["search"]["points"] == len(stored["score"])
+    last.set_params(C=0.5).fit(*softmargin.load_svmlight(cancer))
+    assert not hasattr(last, "search_")  # it did not choose these parameters
+
+
+def test_a_model_that_is_stored_again_keeps_its_search(run, cancer, tmp_path):
+    run("tune", cancer, tmp_path / "model", "--Cs", "0.01,0.1", "--cv", "3", "--widen", "0", "-q")
+    softmargin.load(tmp_path / "model").save(tmp_path / "again")
+    assert read_model(tmp_path / "again").values["search_"] == read_model(tmp_path / "model").values["search_"]

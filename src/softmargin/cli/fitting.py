@@ -80,10 +80,11 @@ def fitted_and_saved(
     surroundings: Surroundings,
     handler: StopHandler,
     as_json: bool,
+    search: dict[str, Any] | None = None,
 ) -> tuple[dict[str, Any], str]:
     """Train and write the model; what there is to say of it, and a sentence if the fit did not reach its goal.
 
-    The handler is installed: it sees to it that what was found is written.
+    The handler is installed: it sees to it that what was found is written. `search` is what chose the parameters.
     """
     calibration = None
     if surroundings.calibration is not None:
@@ -95,6 +96,8 @@ def fitted_and_saved(
     seconds = _fit(estimator, rows, data, as_json)
     handler.is_stopping = True  # what was found is saved first, whatever happens
     _describe_origin(estimator, rows)
+    if search is not None:
+        estimator.search_ = search
     done = estimator.status_.reached_goal
     if not done:
         estimator.data_digest_ = rows.digest()

@@ -56,6 +56,7 @@ def _described(record: ModelRecord, n_bytes: int, as_json: bool) -> dict[str, An
         **_features_described(record, as_json),
         **(_kernel_described(record) if TASK_NAMED[record.kind].has_kernel else _linear_described(record)),
         **_certificates(record),
+        "search": _search_described(record.values.get("search_")),
         "can_be_resumed": any(name.startswith("state.") for name in record.arrays),
         "bytes": n_bytes,
         "versions": record.versions,
@@ -97,6 +98,13 @@ def _kernel_described(record: ModelRecord) -> dict[str, Any]:
         "iterations": counts.get("iterations"),
         "kernel_evaluations": counts.get("kernel_evaluations"),
     }
+
+
+def _search_described(search: dict[str, Any] | None) -> dict[str, Any] | None:
+    if search is None:
+        return None
+    known = {"over": list(search["params"]), "points": len(search["score"]), "folds": search["n_folds"]}
+    return known | {f"best_{search['measure']}_of_held_out_rows": max(search["score"])}
 
 
 def _certificates(record: ModelRecord) -> dict[str, Any]:

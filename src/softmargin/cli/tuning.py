@@ -87,7 +87,9 @@ def tune(
             rows = rows._replace(weights=np.where(rows.y == 1, 1.0 if rows.weights is None else rows.weights, 0.0))
         if search.is_interrupted and not as_json:
             output.note("interrupted: the choice is made among what was found until then.")
-        summary, shortfall = fitting.fitted_and_saved(estimator, rows, data, model, surroundings, handler, as_json)
+        summary, shortfall = fitting.fitted_and_saved(
+            estimator, rows, data, model, surroundings, handler, as_json, search.table.stored()
+        )
     summary = {**_found(search.table, chosen), **summary}
     if as_json:
         output.show({"table": [_line(search.table, point) for point in search.table.scores], **summary}, as_json)

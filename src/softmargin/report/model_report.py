@@ -32,6 +32,7 @@ from softmargin.report.document import (
 )
 from softmargin.report.drawing import last_step
 from softmargin.report.margins import COLORS, MarginDisplay
+from softmargin.report.search_path import path
 from softmargin.tasks.records import task_behind
 
 WEIGHTS = 25  # features that the table of weights holds
@@ -134,7 +135,7 @@ def report(
         training.convergence(fitted),
         _margins(core, fitted, X, targets, sample_weight),
         _weights(core, fitted, rows, names),
-        training.path(last),
+        path(last, fitted),
         _measures(model, core, fitted, X, targets, qid),
         _data(core, fitted, rows, targets, names),
         training.cost(fitted, _n_bytes(rows)),

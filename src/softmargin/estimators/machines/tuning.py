@@ -25,6 +25,7 @@ from softmargin.estimators.machines.cells import Task as CellTask
 from softmargin.estimators.machines.folds import folds_of
 from softmargin.estimators.machines.kernel_search import copied, kernel_cells
 from softmargin.estimators.machines.linear_search import linear_cells
+from softmargin.io.record import MAX_POINTS
 from softmargin.metrics import accuracy
 from softmargin.metrics.measures import Case
 from softmargin.prediction.labels import INSIDE_OR_OUTSIDE, labels_from_scores
@@ -85,6 +86,23 @@ class Table:
         best = self.best()
         least = self.mean(best) - self.error(best) if one_standard_error else self.mean(best)
         return next(point for point in self.complete() if self.mean(point) >= least)
+
+    def stored(self) -> dict[str, Any] | None:
+        """The points in short, as a model file holds them; None if it cannot: after an interrupt in the first fold,
+        or where they are too many.
+        """
+        points = self.complete()
+        n_folds = len(self.scores[points[0]])
+        if n_folds < 2 or len(points) > MAX_POINTS or not np.isfinite([self.mean(point) for point in points]).all():
+            return None
+        return {
+            "measure": self.measure,
+            "n_folds": n_folds,
+            "params": {name: [float(point[k]) for point in points] for k, name in enumerate(self.names)},
+            "score": [self.mean(point) for point in points],
+            "standard_error": [self.error(point) for point in points],
+            "support_vectors": [float(self.n_support[point]) for point in points],
+        }
 
     def params(self, point: tuple) -> dict[str, float]:
         return dict(zip(self.names, point, strict=True))
