@@ -33,8 +33,8 @@ from softmargin.tasks.records import TASK_NAMED
 
 # Where the best value lies at the edge, so many more values beyond it are solved, a step of the grid apart.
 WIDER_BY = 2
-# Parameters whose grids are widened: they are on a log scale, and any positive value makes sense.
-WIDENED = ("C", "gamma")
+# The step up from a grid whose last value but one is 0, which has no ratio to the last one.
+FROM_ZERO = 2.0
 
 
 @dataclass(frozen=True)
@@ -169,17 +169,27 @@ class Tuning:
 
     def _beyond_the_edge(self) -> dict[str, list[float]]:
         best = self.table.params(self.table.best())
-        wider = {}
-        for name in WIDENED:
-            values = self.grids.get(name, ())
-            if len(values) < 2:
-                continue
-            steps = range(1, WIDER_BY + 1)
-            if best[name] == values[-1]:
-                wider[name] = [values[-1] * (values[-1] / values[-2]) ** k for k in steps]
-            elif best[name] == values[0]:
-                wider[name] = [values[0] * (values[0] / values[1]) ** k for k in steps]
-        return wider
+        wider = {name: self._next_values(name, values, best[name]) for name, values in self.grids.items()}
+        return {name: values for name, values in wider.items() if values}
+
+    def _next_values(self, name: str, values: Sequence[float], best: float) -> list[float]:
+        """Values beyond the edge of a grid if the best lies there, a step of the grid apart; as many as make sense."""
+        if len(values) < 2 or best not in (values[0], values[-1]):
+            return []
+        if best == values[-1]:
+            factor = values[-1] / values[-2] if values[-2] > 0.0 else FROM_ZERO
+        else:
+            factor = values[0] / values[1]  # 0 stays where it is
+        low, high = self._range(name)
+        found = {float(np.clip(best * factor**k, low, high)) for k in range(1, WIDER_BY + 1)}
+        return sorted(value for value in found if not values[0] <= value <= values[-1])
+
+    def _range(self, name: str) -> tuple[float, float]:
+        """Between which values a parameter makes models of their own."""
+        if name != "nu":
+            return 0.0, np.inf
+        # At most a share nu of the rows is left out: with less than one row, none is.
+        return 1.0 / min(int(np.count_nonzero(fold.weights)) for fold in self.folds), 1.0
 
     def _solve(self, grids: Mapping[str, Sequence[float]]) -> None:
         """Every point of these grids, into the table."""
