@@ -81,7 +81,7 @@ def test_values_of_another_form_are_refused_by_every_command(run, tmp_path, monk
 
 
 def test_a_large_index_is_told_before_the_work_begins(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("softmargin.cli.training.MANY_FEATURES", 2**15)
+    monkeypatch.setattr("softmargin.cli.fitting.MANY_FEATURES", 2**15)
     (tmp_path / "rows.svm").write_text("1 1:1\n0 2:1\n1 1:2 40000:1\n")
     said = run("train", tmp_path / "rows.svm", tmp_path / "m").stderr
     assert "the largest index makes 40000 features of 4 values" in said

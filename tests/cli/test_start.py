@@ -1,4 +1,4 @@
-"""What a command imports: training and evaluating start without scikit-learn."""
+"""What a command imports: training, tuning, evaluating and predicting start without scikit-learn."""
 
 import subprocess
 import sys
@@ -22,6 +22,11 @@ FITS = [
     ("--task", "rank"),
     ("--task", "ordinal"),
 ]
+SEARCHES = [
+    ("--Cs", "0.1,1"),
+    ("--Cs", "0.1,1", "--kernel", "rbf", "--gammas", "0.1,1"),
+    ("--Cs", "0.1,1", "--task", "regress"),
+]
 MANY = """
 import sys
 from softmargin.cli.main import main
@@ -44,11 +49,14 @@ def data(tmp_path):
     return path
 
 
-def test_training_and_evaluating_do_not_import_scikit_learn(data, tmp_path):
+def test_commands_do_not_import_scikit_learn(data, tmp_path):
     commands = []
     for k, options in enumerate(FITS):
         model = str(tmp_path / f"{k}.model")
         commands += [["train", str(data), model, "-q", *options], ["evaluate", model, str(data)]]
+        commands += [["predict", model, str(data), str(tmp_path / f"{k}.txt")]]
+    for k, options in enumerate(SEARCHES):
+        commands += [["tune", str(data), str(tmp_path / f"tuned{k}"), "-q", "--cv", "2", "--widen", "0", *options]]
     stopped = str(tmp_path / "stopped.model")
     commands += [["train", str(data), stopped, "-q", "--max-iter", "1", "--solver", "ocas", "--tol", "1e-9"]]
     commands += [["train", str(data), stopped, "-q", "--resume"]]

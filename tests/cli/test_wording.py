@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import softmargin
-from softmargin.cli.training import class_weights
+from softmargin.cli.label_options import class_weights
 from softmargin.cli.wording import in_options
 
 

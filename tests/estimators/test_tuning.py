@@ -9,6 +9,7 @@ from softmargin.core.errors import SoftmarginError
 from softmargin.estimators.machines.folds import folds_of
 from softmargin.estimators.machines.linear_svc import LinearSVC as LinearMachine
 from softmargin.estimators.machines.linear_svr import LinearSVR
+from softmargin.estimators.machines.one_class_svm import OneClassSVM
 from softmargin.estimators.machines.svc import SVC
 from softmargin.estimators.machines.tuning import Data, Table, Tuning
 
@@ -145,8 +146,51 @@ def test_novelties_are_scored_by_labels():
     y = np.repeat([1, -1], [40, 10])
     from softmargin.estimators.machines.one_class_svm import OneClassSVM
 
-    tuning = Tuning(OneClassSVM(), Data(X, y), {"nu": [0.1, 0.5]}, 2, 0)
+    tuning = Tuning(OneClassSVM(), Data(X, y), {"nu": [0.1, 0.5]}, 2, 0, n_rounds=0)
     assert tuning.run()["nu"] in (0.1, 0.5)
     assert all(not fold.weights[y == -1].any() for fold in tuning.folds)
     with pytest.raises(SoftmarginError, match="labels 1"):
         Tuning(OneClassSVM(), Data(X, None), {"nu": [0.1]}, 2, 0)
+
+
+class TestWidening:
+    """Grids grow towards what the score prefers, which here is small or large values of one parameter."""
+
+    def searched(self, monkeypatch, machine, y, grids, name, sign, **options):
+        monkeypatch.setattr(Tuning, "_score", lambda self, model, held_out: sign * getattr(model, name))
+        X = np.random.default_rng(0).normal(2.0, 1.0, size=(40, 3))
+        search = Tuning(machine, Data(X, y), grids, 2, 0, **options)
+        search.run()
+        return search.grids[name]
+
+    @pytest.mark.parametrize(
+        ("grid", "sign", "expected"),
+        [
+            ([0.1, 1.0], -1, [0.001, 0.01, 0.1, 1.0]),
+            ([0.1, 1.0], 1, [0.1, 1.0, 10.0, 100.0]),
+            ([0.0, 1.0], -1, [0.0, 1.0]),
+            ([0.0, 1.0], 1, [0.0, 1.0, 2.0, 4.0]),
+            ([0.5], 1, [0.5]),
+        ],
+    )
+    def test_epsilon(self, monkeypatch, grid, sign, expected):
+        y = np.arange(40.0)
+        grids = {"C": [0.1], "epsilon": grid}
+        found = self.searched(monkeypatch, LinearSVR(tol=0.1), y, grids, "epsilon", sign, n_rounds=1)
+        assert found == pytest.approx(expected)
+
+    @pytest.mark.parametrize(
+        ("grid", "sign", "expected"),
+        [
+            ([0.25, 0.5], 1, [0.25, 0.5, 1.0]),
+            ([0.1, 0.4], 1, [0.1, 0.4, 1.0]),
+            ([0.5, 1.0], 1, [0.5, 1.0]),
+            ([0.2, 0.4], -1, [1 / 18, 0.1, 0.2, 0.4]),
+            ([0.01, 0.1], -1, [0.01, 0.1]),
+        ],
+    )
+    def test_nu_stays_in_its_range(self, monkeypatch, grid, sign, expected):
+        """18 of the 36 usual rows are learned from in each of the two folds."""
+        y = np.where(np.arange(40) % 10 == 0, -1, 1)
+        found = self.searched(monkeypatch, OneClassSVM(tol=0.1), y, {"nu": grid}, "nu", sign)
+        assert found == pytest.approx(expected)

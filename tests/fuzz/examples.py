@@ -23,6 +23,18 @@ from softmargin import SVC, SVR, LinearOneClassSVM, LinearSVC, LinearSVR, OneCla
 COMPRESSORS = {"": bytes, ".gz": lambda raw: gzip.compress(raw, mtime=0), ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
+# What `softmargin tune` leaves in the files of some of the models.
+SEARCHED = (0, 7)
+SEARCH = {
+    "measure": "accuracy",
+    "n_folds": 3,
+    "params": {"C": [0.1, 1.0, 10.0], "gamma": [0.5, 0.5, 0.5]},
+    "score": [0.5, 0.75, 0.7],
+    "standard_error": [0.0, 0.1, 0.1],
+    "support_vectors": [20.0, 15.0, 12.0],
+}
+
+
 @dataclass(frozen=True)
 class Training:
     """What a model was trained on, so that a loaded one can go on."""
@@ -106,8 +118,10 @@ def _models(path: Path) -> Iterator[Example]:
         (SVR(epsilon=100.0), Training(X, numbers), False, "libsvm"),
         (OneClassSVM(nu=0.2), Training(X, numbers), False, "libsvm"),
     ]
-    for estimator, data, with_state, form in fits:
+    for k, (estimator, data, with_state, form) in enumerate(fits):
         estimator.fit(data.X, data.y, **({} if data.qid is None else {"qid": data.qid}))
+        if k in SEARCHED:
+            estimator.search_ = SEARCH
         save(estimator, path, include_training_state=with_state, format=form)
         yield Example("model" if form == "softmargin" else form, path.read_bytes(), training=data)
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from examples import Example
 
 from softmargin import SoftmarginError, load, load_predictor, load_svmlight
-from softmargin.cli import using
+from softmargin.cli import showing
 from softmargin.estimators.record_scoring import predictor_of
 from softmargin.io import svmlight
 from softmargin.io.model_file import read_model
@@ -38,8 +38,8 @@ def read(example: Example, path: Path) -> bool:
 def _read_model(example: Example, path: Path) -> bool:
     was_read = _succeeds(lambda: _predict_light(path)) | _succeeds(lambda: _predict_in_numpy(path))
     with contextlib.redirect_stdout(io.StringIO()):
-        _succeeds(lambda: using.info(path, as_json=True, n_weights=3))
-        _succeeds(lambda: using.info(path, as_json=False, n_weights=None))
+        _succeeds(lambda: showing.info(path, as_json=True, n_weights=3))
+        _succeeds(lambda: showing.info(path, as_json=False, n_weights=None))
     return _succeeds(lambda: _use(load(path), example)) or was_read
 
 

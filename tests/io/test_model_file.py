@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 import zlib
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,6 +86,15 @@ def refused(path, raw):
 
 
 CERTIFICATE = {"primal": 1.0, "dual": 1.0, "gap": 0.0, "relative_gap": 0.0, "kkt_violation": 0.0}
+SEARCH = {
+    "measure": "accuracy",
+    "n_folds": 2,
+    "params": {"C": [1.0, 2.0]},
+    "score": [0.5, 0.75],
+    "standard_error": [0.0, 0.1],
+    "support_vectors": [3.0, 4.0],
+}
+MANY_C = {"C": [1.0] * 4097}
 LABELS = [
     *(np.array([1, 2, 200 % 128], dtype=kind) for kind in "bBhHiIqQ"),
     np.array([-1.0, 0.0, 1.0], dtype=np.float16),
@@ -98,6 +108,11 @@ LABELS = [
 
 
 class TestRoundTrip:
+    def test_a_search(self, path):
+        record = make_record()
+        write_model(path, replace(record, values=record.values | {"search_": SEARCH}))
+        assert read_model(path).values["search_"] == SEARCH
+
     @pytest.mark.parametrize("labels", LABELS, ids=lambda labels: str(labels.dtype))
     def test_labels_of_every_type(self, path, labels):
         write_model(path, make_record(labels))
@@ -479,8 +494,24 @@ class TestLies:
             ("certificates_", [CERTIFICATE | {"gap": None}]),
             ("certificates_", [CERTIFICATE | {"more": 1.0}]),
             ("state", [1]),
+            ("search_", [1]),
+            ("search_", {}),
+            ("search_", SEARCH | {"more": 1.0}),
+            ("search_", SEARCH | {"measure": 1}),
+            ("search_", SEARCH | {"n_folds": 1}),
+            ("search_", SEARCH | {"n_folds": 2.0}),
+            ("search_", SEARCH | {"params": {}}),
+            ("search_", SEARCH | {"params": {"tol": [1.0, 2.0]}}),
+            ("search_", SEARCH | {"params": {"C": [1.0]}}),
+            ("search_", SEARCH | {"params": {"C": [1.0, -2.0]}}),
+            ("search_", SEARCH | {"score": []}),
+            ("search_", SEARCH | {"score": [0.5, 1]}),
+            ("search_", SEARCH | {"score": [0.5, {"$float": "nan"}]}),
+            ("search_", SEARCH | {"standard_error": [0.0, {"$float": "inf"}]}),
+            ("search_", SEARCH | {"support_vectors": [1.0, None]}),
+            ("search_", {name: [0.5] * 4097 for name in SEARCH} | {"measure": "r2", "n_folds": 2, "params": MANY_C}),
         ],
-        ids=str,
+        ids=lambda value: str(value)[:60],
     )
     def test_values_of_another_form(self, path, good, name, value):
         header, data = parts_of(good)

@@ -1,19 +1,22 @@
 """The report: its structure, that strangers' text stays text, what it refuses, and what it warns of."""
 
 import json
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import softmargin
-from softmargin import LinearSVC, LinearSVCCV
+from softmargin import LinearSVC, LinearSVCCV, LinearSVR, RankSVM
 from softmargin.core.errors import SoftmarginError
 from softmargin.core.status import Status
+from softmargin.metrics.measures import Case, class_measures
 from softmargin.report import measured
 from softmargin.report.as_html import json_inside_a_script
 from softmargin.report.data_warnings import data_notes, row_hashes
@@ -176,11 +179,69 @@ def test_a_page_of_bounded_size_for_500_classes_and_100_000_features():
     classes = np.array([f"class {k}" for k in range(500)])
     y = classes[rng.integers(500, size=3000)]
     predicted, scores = classes[rng.integers(500, size=3000)], rng.normal(size=(3000, 500))
-    found = measured.of_classes(classes, y, predicted, scores, None)
+    case = Case(y, predicted, scores, classes)
+    found = measured.blocks_of(case, class_measures(case))
     assert all(len(block.rows) <= measured.CLASSES for block in found if isinstance(block, Table))
     X = csr_array((np.ones(400), (np.arange(400) % 40, rng.integers(100_000, size=400))), shape=(40, 100_000))
     model = LinearSVC(solver="coordinate").fit(X, np.arange(40) % 2)
     assert len(model.report(X, np.arange(40) % 2).html) < 250_000
+
+
+def test_a_model_of_500_classes():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 5)), np.arange(1000) % 500
+    model = LinearSVC(solver="coordinate", max_iter=1, tol=0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    found = model.report(X, y)
+    assert "The 50 largest of 500 classes" in found.markdown
+    assert "Curves of the 5 largest classes" in found.markdown
+    assert len(found.html) < 300_000
+
+
+def test_labels_that_the_model_does_not_know_count_as_errors(model, cancer):
+    X, y = cancer
+    changed = y.copy()
+    changed[:10] = 7
+    text = model.report(X, changed).markdown
+    assert "10 of 200 rows have labels that the model does not know, such as 7" in text
+    assert f"{np.mean(model.predict(X) == changed):.2%}" in text
+
+
+def test_labels_that_are_no_numbers(cancer):
+    X, y = cancer
+    model = LinearSVR(tol=0.1).fit(X, y)
+    assert "Nothing can be measured: the labels are not numbers" in model.report(X, np.array(["no", "yes"])[y]).markdown
+
+
+def test_a_ranking_without_pairs(cancer):
+    X, y = cancer
+    assert "Nothing can be measured: all y are 1" in RankSVM(tol=0.1).fit(X, y).report(X, np.ones(len(y))).markdown
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_told_with_their_row(model, cancer, storage, bad):
+    X, y = cancer
+    changed = X.copy()
+    changed[7, 2] = bad
+    with pytest.raises(SoftmarginError, match="Input X contains NaN or infinity, first in row 8"):
+        model.report(storage(changed), y)
+    numbers = LinearSVR(tol=0.1).fit(X, y)
+    targets = y.astype(float)
+    targets[3] = bad
+    with pytest.raises(SoftmarginError, match="Input y contains NaN or infinity, first in row 4"):
+        numbers.report(X, targets)
+
+
+def test_a_pipeline_that_fills_holes_is_reported_with_a_warning(cancer):
+    X, y = cancer
+    X = X.copy()
+    X[7, 2] = np.nan
+    found = report(make_pipeline(SimpleImputer(), LinearSVC(solver="coordinate")).fit(X, y), X, y)
+    assert "1 column has values that are not finite (NaN or infinity): feature 2" in found.html
+    assert "Accuracy" in found.markdown
 
 
 def test_a_pipeline_and_a_search(cancer):
@@ -287,7 +348,8 @@ def test_of_large_data_a_part_is_looked_at(clean, monkeypatch):
 
 def test_measures_by_hand():
     classes, y = np.array([0, 1]), np.array([0, 0, 1, 1])
-    found = measured.of_classes(classes, y, np.array([0, 1, 1, 1]), np.array([-2.0, 1.0, 0.5, 3.0]), None)
+    case = Case(y, np.array([0, 1, 1, 1]), np.array([-2.0, 1.0, 0.5, 3.0]), classes)
+    found = measured.blocks_of(case, class_measures(case))
     table = next(block for block in found if isinstance(block, Table))
     assert table.rows == [["0", 1.0, 0.5, pytest.approx(2 / 3), 2], ["1", pytest.approx(2 / 3), 1.0, 0.8, 2]]
     (roc, precision, _) = found[-1].charts

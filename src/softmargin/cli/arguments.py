@@ -58,12 +58,17 @@ Features = Annotated[
     str | None, typer.Option("--features", help=f"The columns to learn from. {Names}", show_default=False)
 ]
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="Rows with labels.", show_default=False)]
+NewModel = Annotated[Path, typer.Argument(metavar="MODEL", help="File to write.", show_default=False)]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.")]
 Label = Annotated[
     str | None,
     typer.Option(help="Column of the labels: a name (.csv, .tsv, .parquet, .npz) or a number.", show_default=False),
+]
+NumberOfFeatures = Annotated[
+    int | None,
+    typer.Option("--n-features", help="Number of features.  [default: as many as occur]", show_default=False),
 ]
 NoQueries = Annotated[bool, typer.Option("--no-qid", help="For rankings: all rows are one query, whatever their qid.")]
 Base = Annotated[IndexBase, typer.Option("--index-base", help="Number of the first feature in svmlight text.")]

@@ -13,7 +13,7 @@ import typer
 
 from softmargin.cli.wording import option
 from softmargin.core.stopping import BY_KKT
-from softmargin.tasks.records import TASKS, WORDS, Task, task_for
+from softmargin.tasks.records import TASK_NAMED, TASKS, WORDS, Task, task_for
 from softmargin.tasks.solvers import SOLVERS
 
 # Parameters that belong to some kernels only.
@@ -255,6 +255,11 @@ def task_meant(given: Mapping[str, Any]) -> Task:
     if task is None:
         raise typer.BadParameter(f"models of --task {word} are linear: leave it out.", param_hint="--kernel")
     return task
+
+
+def task_of(estimator: Any) -> Task:
+    """What this estimator learns."""
+    return TASK_NAMED[type(estimator).__name__]
 
 
 def check(given: Mapping[str, Any], task: Task, kernel: str | None = None) -> None:

@@ -7,17 +7,17 @@ from typing import Any
 
 import typer
 
-from softmargin.cli import files, output, using
+from softmargin.cli import files, output
 from softmargin.cli.data import DataOptions, Trained, naming, read_labelled
+from softmargin.cli.model_input import check_queries, opened_model
 from softmargin.core.errors import SoftmarginError
+from softmargin.estimators.persistence import load
+from softmargin.report.model_report import check_free
+from softmargin.report.model_report import report as reported
 from softmargin.tasks.records import TASK_NAMED
 
 
 def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: bool) -> None:
-    from softmargin.estimators.persistence import load
-    from softmargin.report.model_report import check_free
-    from softmargin.report.model_report import report as reported
-
     to_stream = files.is_output_stream(out)
     files.check_output(out, {"MODEL": model, "DATA": data}, force=force, is_model=False)
     if not to_stream:
@@ -26,17 +26,19 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
         raise SoftmarginError(
             f"{data} is a store, but a report reads all rows into memory: give a file with some of them."
         )
-    estimator = using._opened(model, data, load)
+    estimator = opened_model(model, data, load)
     parts = list(_parts(estimator))
     last = parts[-1]
     task = TASK_NAMED[type(last).__name__]
     ranks = task.target == "queries"
-    using._check_queries(options, ranks)
+    check_queries(options, ranks)
     # Rows of files are in the order of the model, but carry no names: no part is to look for them.
     known = [vars(part).pop("feature_names_in_", None) for part in parts]
     names = next((each for each in known if each is not None), None)
     trained = Trained.of(estimator.n_features_in_, names, getattr(last, "index_base_", None))
-    rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=task.target != "nothing")
+    rows = read_labelled(data, options, trained, with_queries=ranks, needs_labels=False)
+    if rows.y is None and task.target != "nothing":
+        output.note(f"{files.title(data)} has no labels, so nothing is measured: --label names their column.")
     last.set_params(n_jobs=options.n_jobs)
     command = shlex.join(["softmargin", "report", str(model), str(data), "-o", str(out)])
     with naming(data, rows), output.showing("measuring"):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from softmargin.cli import files, output, training
+from softmargin.cli import files, fitting, output
 from softmargin.cli import options as train_options
 from softmargin.cli.data import DataOptions, Labelled, naming
 from softmargin.core.errors import SoftmarginError
@@ -54,7 +54,7 @@ def tune(
     widen: int,
     one_standard_error: bool,
     plot: Path | None,
-    surroundings: training.Surroundings,
+    surroundings: fitting.Surroundings,
     force: bool,
     quiet: bool,
     as_json: bool,
@@ -70,12 +70,12 @@ def tune(
     if plot is not None and "C" not in task.options:
         raise typer.BadParameter("it draws scores against C, which this task has not.", param_hint="--plot")
     estimator = task.machine.load()()
-    rows = training.prepared(estimator, data, options, given, is_told=not (quiet or as_json))
-    rows = training.scaled_rows(rows, surroundings.scaling, data)
+    rows = fitting.prepared(estimator, data, options, given, is_told=not (quiet or as_json))
+    rows = fitting.scaled_rows(rows, surroundings.scaling, data)
     chosen_grids = _grids(estimator, rows, given, grids, task)
     handler = StopHandler(_tell_choice)
     with handler.installed():
-        with naming(data, rows), output.showing("searching"), training.warnings_as_notes(as_json):
+        with naming(data, rows), output.showing("searching"), fitting.warnings_as_notes(as_json):
             search = _tuning(estimator, rows, chosen_grids, n_folds, seed, widen, one_standard_error)
             chosen = search.run()
         if plot is not None:
@@ -87,7 +87,9 @@ def tune(
             rows = rows._replace(weights=np.where(rows.y == 1, 1.0 if rows.weights is None else rows.weights, 0.0))
         if search.is_interrupted and not as_json:
             output.note("interrupted: the choice is made among what was found until then.")
-        summary, shortfall = training.fitted_and_saved(estimator, rows, data, model, surroundings, handler, as_json)
+        summary, shortfall = fitting.fitted_and_saved(
+            estimator, rows, data, model, surroundings, handler, as_json, search.table.stored()
+        )
     summary = {**_found(search.table, chosen), **summary}
     if as_json:
         output.show({"table": [_line(search.table, point) for point in search.table.scores], **summary}, as_json)

@@ -1,5 +1,6 @@
 """What a model file holds before it is a model: plain values and arrays, compared with what its task says it stores."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from reprlib import repr as shown
@@ -210,6 +211,32 @@ def _check_shape(value: Any, name: str) -> None:
         raise ModelFileError(f"{name} should be the number of rows and of columns, but is {shown(value)}")
 
 
+# Of a search: the parameters that it may be over, and the most points that a file holds.
+SEARCHED, MAX_POINTS = ("C", "gamma", "epsilon", "nu"), 4096
+_SEARCH_COLUMNS = ("standard_error", "support_vectors", "score")
+
+
+def _check_search(value: Any, name: str) -> None:
+    """The points of a search: columns of one length, each a list of finite numbers."""
+    found = typed(value, dict, name)
+    if found.keys() != {"measure", "n_folds", "params", *_SEARCH_COLUMNS}:
+        raise ModelFileError(f"{name} has the keys {shown(sorted(found))}")
+    params = typed(found["params"], dict, f"{name}: params")
+    if not params or not params.keys() <= set(SEARCHED):
+        raise ModelFileError(f"{name} is over {shown(sorted(params))}: known are {', '.join(SEARCHED)}")
+    typed(found["measure"], str, f"{name}: measure")
+    if typed(found["n_folds"], int, f"{name}: n_folds") < 2:
+        raise ModelFileError(f"{name} has less than two folds")
+    columns = {**params, **{column: found[column] for column in _SEARCH_COLUMNS}}
+    for column, numbers in columns.items():
+        n_points = len(typed(numbers, list, f"{name}: {column}"))
+        if n_points != len(columns["score"]) or not 1 <= n_points <= MAX_POINTS:
+            raise ModelFileError(f"{name}: {column} does not hold a number for each of 1 to {MAX_POINTS} points")
+        for number in numbers:
+            if not math.isfinite(typed(number, float, f"{name}: {column}")) or (column != "score" and number < 0.0):
+                raise ModelFileError(f"{name}: {column} holds {shown(number)}")
+
+
 VALUE_FORMS: dict[str, type | Callable[[Any, str], None]] = {
     "status_": str,
     "certificates_": _check_certificates,
@@ -225,6 +252,7 @@ VALUE_FORMS: dict[str, type | Callable[[Any, str], None]] = {
     "next_row_id": int,
     "state": dict,
     **ORIGIN,
+    "search_": _check_search,
 }
 
 

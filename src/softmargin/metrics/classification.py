@@ -7,12 +7,12 @@ import numpy as np
 from softmargin.core.errors import SoftmarginError
 
 
-def accuracy(y: Any, predicted: Any) -> float:
-    """Share of the rows whose predicted label is the true one."""
+def accuracy(y: Any, predicted: Any, weights: Any = None) -> float:
+    """Share of the rows, or of their weight, whose predicted label is the true one."""
     y, predicted = np.asarray(y), np.asarray(predicted)
     if y.shape != predicted.shape or y.size == 0:
         raise SoftmarginError(f"{y.shape} labels and {predicted.shape} predictions cannot be compared.")
-    return float(np.mean(y == predicted))
+    return float(np.average(y == predicted, weights=weights))
 
 
 def roc_area(positive: Any, scores: Any) -> float:

@@ -25,11 +25,16 @@ CLASSES = 20  # with more classes, no column is asked whether it determines them
 def data_notes(X: Any, y: Any, names: Sequence[str], *, has_classes: bool, is_scaled: bool = False) -> list[Note]:
     """A note for each kind of trouble; one that nothing was found, if so. `is_scaled`: the model scales them itself."""
     rows, targets, notes = _examined(X, y)
-    columns = _columns(rows)
+    every, columns = rows, _columns(rows)
+    whole = np.isfinite(columns["low"]) & np.isfinite(columns["high"])
+    if not whole.all():
+        notes.append(_holes(np.flatnonzero(~whole), names))
+        rows, columns = rows[:, whole], {name: values[whole] for name, values in columns.items()}
+        names = [name for name, good in zip(names, whole.tolist(), strict=True) if good]
     notes += _scales(columns, names, is_scaled)
     if targets is not None and has_classes:
         codes = np.unique(targets, return_inverse=True)[1]
-        notes += [*_balance(targets), *_contradictions(rows, codes), *_determining(rows, columns, codes, names)]
+        notes += [*_balance(targets), *_contradictions(every, codes), *_determining(rows, columns, codes, names)]
     notes += _ids(rows, columns, names)
     if not any(note.level != "good" for note in notes):
         notes.append(Note("good", "Scales, constant columns, contradicting rows, balance and ids: nothing suspicious."))
@@ -51,11 +56,9 @@ def _columns(X: Any) -> dict[str, np.ndarray]:
     """Least and largest value and number of nonzero values of each column."""
     n, d = X.shape
     if not hasattr(X, "indptr"):
-        return {
-            "low": X.min(axis=0).astype(np.float64),
-            "high": X.max(axis=0).astype(np.float64),
-            "nonzero": np.count_nonzero(X, axis=0),
-        }
+        with np.errstate(invalid="ignore"):  # NaN stays NaN
+            low, high = (extreme(X, axis=0).astype(np.float64) for extreme in (np.min, np.max))
+        return {"low": low, "high": high, "nonzero": np.count_nonzero(X, axis=0)}
     values, where = np.asarray(X.data, dtype=np.float64), X.indices
     stored = np.bincount(where, minlength=d)
     start = np.where(stored < n, 0.0, np.inf)  # a column that is not stored in full holds a zero
@@ -67,6 +70,14 @@ def _columns(X: Any) -> dict[str, np.ndarray]:
         "high": high,
         "nonzero": np.bincount(where[values != 0.0], minlength=d),
     }
+
+
+def _holes(found: np.ndarray, names: Sequence[str]) -> Note:
+    return Note(
+        "bad",
+        f"{_many(found.size, 'column has', 'columns have')} values that are not finite (NaN or infinity): "
+        f"{_named(found, names)}. Predictions for such rows rest on what the pipeline puts in their place.",
+    )
 
 
 def _scales(columns: dict[str, np.ndarray], names: Sequence[str], is_scaled: bool) -> Iterator[Note]:

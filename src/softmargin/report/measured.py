@@ -1,10 +1,12 @@
-"""How good predictions are: curves and tables of bounded size, from scores and labels alone."""
+"""How good predictions are, by the measures of `softmargin evaluate`: facts, curves and tables of bounded size."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from softmargin.metrics.measures import Case, Confusion, areas_of, class_measures, strangers_of
 from softmargin.report.data_warnings import short
 from softmargin.report.document import Block, Chart, Charts, Fact, Facts, Line, Note, Table, number
 
@@ -17,127 +19,154 @@ BINS = 10  # of the calibration
 RESIDUAL_BINS = 41
 
 
-def of_classes(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray, scores: Any, proba: Any) -> list[Block]:
-    """Accuracy and what stands behind it. `scores` has a column for each class, or is a vector for two, or None."""
-    places = {label: k for k, label in enumerate(classes.tolist())}  # 1 and "1" are different labels
-    known = np.array([label in places for label in y.tolist()])
-    blocks: list[Block] = []
-    if not known.any():
-        return [
-            Note(
-                "bad",
-                f"None of the labels of these data, such as {short(y[0])}, is a class of the model "
-                f"({', '.join(short(each) for each in classes[:5])}{', ...' if classes.size > 5 else ''}). Nothing can "
-                "be measured: is this the right file, and the right column of labels?",
-            )
-        ]
-    found = set(y.tolist())
-    strangers, missing = y[~known], [label for label in places if label not in found]
-    if strangers.size:
-        blocks.append(
-            Note(
-                "look",
-                f"{number(int((~known).sum()))} rows have labels that the model does not know, such as "
-                f"{short(strangers[0])}. They count as errors, and have no place in the curves.",
-            )
-        )
-    if missing:
-        blocks.append(
-            Note(
-                "look",
-                f"{number(len(missing))} of the model's {number(int(classes.size))} classes do not occur in these "
-                f"data ({', '.join(short(each) for each in missing[:5])}{', ...' if len(missing) > 5 else ''}): "
-                "nothing is said about them.",
-            )
-        )
-    recalls, table = _per_class(classes, y, predicted)
-    right = predicted == y
-    most_common = max(np.unique(y, return_counts=True)[1]) / y.size
-    blocks.append(
-        Facts(
-            [
-                Fact("Accuracy", f"{np.mean(right):.2%}", "The share of rows whose label is predicted."),
-                Fact("Guessing", f"{most_common:.2%}", "What always saying the most common label would reach."),
-                Fact(
-                    "Balanced accuracy",
-                    f"{np.mean(recalls):.2%}",
-                    "The mean over classes of the share of their rows that is found: rare classes count as much.",
-                ),
-                Fact("Rows", number(y.size), "How many rows were measured. With few, all figures are uncertain."),
-            ]
-        )
-    )
-    blocks.append(table)
-    blocks.append(_confusion(classes, y, predicted))
-    charts = [] if scores is None else _curves(classes, y[known], scores[known])
-    if charts and proba is not None and classes.size == 2:
-        charts.append(_calibration(y[known] == classes[1], proba[known][:, 1]))
-    elif charts and classes.size == 2:
-        charts.append(_share_by_score(y[known] == classes[1], scores[known], classes[1]))
+# What is shown of the measures of `softmargin evaluate`: how each is called, how it is written, and what it means.
+FACTS = {
+    "accuracy": ("Accuracy", "{:.2%}", "The share of rows whose label is predicted."),
+    "balanced_accuracy": (
+        "Balanced accuracy",
+        "{:.2%}",
+        "The mean over classes of the share of their rows that is found: rare classes count as much.",
+    ),
+    "macro_f1": ("Macro F1", "{:.2%}", "The mean over classes of F1, which is high if precision and recall both are."),
+    "roc_area": (
+        "ROC area",
+        "{:.4f}",
+        "How often a row of the class has a higher score than another; 0.5 is guessing. Of several classes the mean.",
+    ),
+    "pr_area": (
+        "Precision-recall area",
+        "{:.4f}",
+        "The mean precision over all recalls; guessing reaches the share of the class. Of several classes the mean.",
+    ),
+    "log_loss": ("Log loss", "{:.4f}", "How much the labels surprise the probabilities; 0 is perfect."),
+    "share_of_outliers": ("Outliers", "{:.2%}", "The share of these rows that the model calls unlike the others."),
+    "pairs_correct": (
+        "Pairs in order",
+        "{:.2%}",
+        "The share of pairs with different grades that the scores put in the right order; 50 % is guessing.",
+    ),
+    "map": ("Mean average precision", "{:.4f}", "The mean precision at the places of the relevant rows."),
+    "mrr": ("Mean reciprocal rank", "{:.4f}", "1 / the place of the first relevant row, on average over queries."),
+    "mean_absolute_error": ("Mean absolute error", "{:.4g}", "How far predictions are off, in units of y."),
+    "root_mean_squared_error": ("Root mean square error", "{:.4g}", "The same, with large errors counting more."),
+    "median_absolute_error": ("Median absolute error", "{:.4g}", "Half of the rows are off by less than this."),
+    "largest_error": ("Largest error", "{:.4g}", "How far the worst prediction is off."),
+    "mean_error": ("Mean error", "{:.4g}", "Above 0 predictions are too high on the whole, below 0 too low."),
+    "r2": ("R²", "{:.4f}", "1 is perfect; 0 is what the mean of y would reach."),
+}
+# Likewise, with the number of places behind it.
+FACTS_AT = {
+    "ndcg": ("NDCG of the first {}", "How good the first places are, by grade; 1 is the best order there is."),
+    "p": ("Precision of the first {}", "The share of relevant rows among the first places."),
+}
+
+
+def blocks_of(case: Case, found: Mapping[str, Any]) -> list[Block]:
+    """What was found, by the task's own measures, in words, tables and curves."""
+    if (
+        case.classes is not None and "accuracy" in found and "per_class" not in found
+    ):  # thresholds cut one score into classes
+        case = case if len(case.classes) == 2 else replace(case, scores=None)
+        found = {**class_measures(case), **found}
+    if "per_class" not in found:
+        blocks: list[Block] = [Facts([*_facts(found), _n_rows(case)])]
+        return [*blocks, Charts([_errors(case.predicted - case.y)])] if "r2" in found else blocks
+    per_class = found["per_class"]
+    classes = np.asarray(case.classes)
+    most_common = max(own["rows"] for own in per_class.values()) / len(case.y)
+    guessing = Fact("Guessing", f"{most_common:.2%}", "What always saying the most common label would reach.")
+    blocks = [*_unknown(case), Facts([*_facts(found), guessing, _n_rows(case)])]
+    blocks += [_class_table(per_class), _confusion(Confusion.of(case), classes.size)]
+    charts = [] if case.scores is None else _curves(case, classes, case.scores, per_class)
+    if charts and classes.size == 2:
+        positive, scores = case.y == classes[1], np.asarray(case.scores)
+        if case.probabilities is None:
+            charts.append(_share_by_score(positive, scores, classes[1]))
+        else:
+            charts.append(_calibration(positive, case.probabilities[:, 1]))
     if charts:
         blocks.append(Charts(charts))
-    elif scores is not None:
+    elif case.scores is not None:
         blocks.append(Note("look", "Only one class occurs in these data: ROC and precision-recall curves need two."))
     return blocks
 
 
-def _per_class(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> tuple[list[float], Table]:
-    rows, recalls = [], []
-    codes = {label: k for k, label in enumerate(classes.tolist())}
-    true = np.array([codes.get(label, -1) for label in y.tolist()])
-    given = np.array([codes.get(label, -1) for label in predicted.tolist()])
-    n_true = np.bincount(true[true >= 0], minlength=classes.size)
-    n_given = np.bincount(given[given >= 0], minlength=classes.size)
-    hits = np.bincount(true[(true == given) & (true >= 0)], minlength=classes.size)
-    for k in np.argsort(-n_true, kind="stable"):
-        precision = hits[k] / n_given[k] if n_given[k] else None
-        recall = hits[k] / n_true[k] if n_true[k] else None
-        f1 = 2 * hits[k] / (n_true[k] + n_given[k]) if n_true[k] + n_given[k] else None
-        recalls += [] if recall is None else [recall]
-        rows.append(
-            [short(classes[k]), *(None if v is None else float(v) for v in (precision, recall, f1)), int(n_true[k])]
+def _facts(found: Mapping[str, Any]) -> Iterator[Fact]:
+    for name, value in found.items():
+        word, _, place = name.partition("@")
+        if name in FACTS:
+            title, form, meaning = FACTS[name]
+            yield Fact(title, form.format(value), meaning)
+        elif word in FACTS_AT:
+            title, meaning = FACTS_AT[word]
+            yield Fact(title.format(place), f"{value:.4f}", meaning)
+
+
+def _n_rows(case: Case) -> Fact:
+    meaning = "How many rows were measured. With few, all figures are uncertain."
+    return Fact("Rows", number(len(case.predicted)), meaning)
+
+
+def _unknown(case: Case) -> Iterator[Note]:
+    """Labels that the model does not know, and classes that the data do not have."""
+    classes = np.asarray(case.classes)
+    strangers = strangers_of(case.y, classes)
+    missing = strangers_of(classes, case.y)
+    if strangers:
+        n_rows = int(np.count_nonzero(np.isin(case.y, np.array(strangers, dtype=case.y.dtype))))
+        yield Note(
+            "look",
+            f"{number(n_rows)} of {number(len(case.y))} rows have labels that the model does not know, such as "
+            f"{short(strangers[0])}. They count as errors, and in the curves as rows of no class.",
         )
+    if missing:
+        yield Note(
+            "look",
+            f"{number(len(missing))} of the model's {number(classes.size)} classes do not occur in these "
+            f"data ({', '.join(short(each) for each in missing[:5])}{', ...' if len(missing) > 5 else ''}): "
+            "nothing is said about them.",
+        )
+
+
+def _class_table(per_class: Mapping[str, Any]) -> Table:
+    order = sorted(per_class, key=lambda label: -per_class[label]["rows"])
     caption = "Precision: of the rows called so, the share that is. Recall: of the rows that are so, the share found."
-    if len(rows) > CLASSES:
-        caption += f" The {CLASSES} largest of {len(rows)} classes."
-    return recalls, Table(caption, ["class", "precision", "recall", "F1", "rows"], rows[:CLASSES])
+    if len(order) > CLASSES:
+        caption += f" The {CLASSES} largest of {number(len(order))} classes."
+    columns = ["precision", "recall", "f1", "rows"]
+    rows = [[short(label), *(per_class[label][name] for name in columns)] for label in order[:CLASSES]]
+    return Table(caption, ["class", "precision", "recall", "F1", "rows"], rows)
 
 
-def _confusion(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> Table:
-    if classes.size <= MATRIX:
-        rows = [
-            [short(true), *(int(np.count_nonzero((y == true) & (predicted == said))) for said in classes)]
-            for true in classes
-        ]
-        columns = ["true class", *(f"called {short(said, 24)}" for said in classes)]
+def _confusion(found: Confusion, n_classes: int) -> Table:
+    names = [short(label) for label in found.labels]
+    if len(names) <= MATRIX:
+        columns = ["true class", *(f"called {short(label, 24)}" for label in found.labels[:n_classes])]
+        rows = [[name, *row[:n_classes]] for name, row in zip(names, found.table(), strict=True)]
         return Table("Confusion: how many rows of each class were called what.", columns, rows)
-    wrong = predicted != y
-    pairs, counts = np.unique(
-        np.stack([y[wrong].astype(str), predicted[wrong].astype(str)]), axis=1, return_counts=True
-    )
-    order = np.argsort(-counts, kind="stable")[:CONFUSED]
-    rows = [[short(pairs[0, k]), short(pairs[1, k]), int(counts[k])] for k in order]
-    caption = f"Confusion: the {len(rows)} most frequent of {number(counts.size)} kinds of mistakes."
+    wrong = np.flatnonzero(found.true != found.called)
+    most = wrong[np.argsort(-found.counts[wrong], kind="stable")][:CONFUSED]
+    rows = [[names[found.true[k]], names[found.called[k]], int(found.counts[k])] for k in most.tolist()]
+    caption = f"Confusion: the {len(rows)} most frequent of {number(wrong.size)} kinds of mistakes."
     return Table(caption, ["true class", "called", "rows"], rows)
 
 
-def _curves(classes: np.ndarray, y: np.ndarray, scores: np.ndarray) -> list[Chart]:
-    if classes.size == 2:
-        problems = [(classes[1], scores if scores.ndim == 1 else scores[:, -1])]
+def _curves(case: Case, classes: np.ndarray, scores: np.ndarray, per_class: Mapping[str, Any]) -> list[Chart]:
+    columns = scores.reshape(len(scores), -1)
+    if columns.shape[1] == 1:
+        problems = [(classes[1], columns[:, 0])]
     else:
-        counts = np.array([np.count_nonzero(y == label) for label in classes]) if classes.size <= 1000 else None
-        order = range(CURVES) if counts is None else np.argsort(-counts, kind="stable")[:CURVES]
-        problems = [(classes[k], scores[:, k]) for k in order] if scores.ndim == 2 else []
+        order = sorted(range(classes.size), key=lambda k: -per_class[str(classes[k])]["rows"])
+        problems = [(classes[k], columns[:, k]) for k in order[:CURVES]]
     grid = np.linspace(0.0, 1.0, POINTS)
     rocs, precisions, areas = [], [], []
     for label, own in problems:
-        positive = y == label
-        if positive.all() or not positive.any():
+        measured = areas_of(case, label, own)
+        if not measured:
             continue
-        hits, alarms = _steps(positive, own)
+        areas.append(f"{short(label, 24)}: {measured['roc_area']:.4f}")
+        hits, alarms = _steps(case.y == label, own)
         tpr, fpr = hits / hits[-1], alarms / alarms[-1]
-        area = float(np.sum((fpr[1:] - fpr[:-1]) * (tpr[1:] + tpr[:-1])) / 2.0)
-        areas.append(f"{short(label, 24)}: {area:.4f}")
         rocs.append(Line(f"class {short(label, 24)}", np.interp(grid, fpr, tpr).tolist()))
         precision = np.divide(hits, hits + alarms, out=np.ones_like(hits), where=hits + alarms > 0)
         best = np.maximum.accumulate(precision[::-1])[::-1]
@@ -216,24 +245,6 @@ def _share_by_score(positive: np.ndarray, scores: np.ndarray, label: Any) -> Cha
         [Line(f"is {short(label, 24)}", [float(positive[part].mean()) for part in parts])],
         y_range=(0.0, 1.0),
     )
-
-
-def of_numbers(y: np.ndarray, predicted: np.ndarray) -> list[Block]:
-    """Errors of a regression."""
-    error = predicted - y
-    spread = float(np.sum((y - y.mean()) ** 2))
-    r2 = 1.0 - float(np.sum(error**2)) / spread if spread > 0.0 else None
-    facts = [
-        Fact("Mean absolute error", number(float(np.abs(error).mean())), "How far predictions are off, in units of y."),
-        Fact(
-            "Root mean square error",
-            number(float(np.sqrt(np.mean(error**2)))),
-            "The same, with large errors counting more.",
-        ),
-        Fact("R²", "–" if r2 is None else f"{r2:.4f}", "1 is perfect; 0 is what the mean of y would reach."),
-        Fact("Rows", number(y.size), "How many rows were measured."),
-    ]
-    return [Facts(facts), Charts([_errors(error)])]
 
 
 def _errors(error: np.ndarray) -> Chart:

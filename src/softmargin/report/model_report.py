@@ -10,6 +10,7 @@ import numpy as np
 import softmargin
 from softmargin.core.errors import SoftmarginError
 from softmargin.io.atomic import replacing
+from softmargin.metrics.measures import Case
 from softmargin.report import measured, training
 from softmargin.report.as_html import as_html
 from softmargin.report.as_markdown import as_markdown
@@ -31,6 +32,8 @@ from softmargin.report.document import (
 )
 from softmargin.report.drawing import last_step
 from softmargin.report.margins import COLORS, MarginDisplay
+from softmargin.report.search_path import path
+from softmargin.tasks.records import task_behind
 
 WEIGHTS = 25  # features that the table of weights holds
 MARGIN_BINS = 41
@@ -125,13 +128,14 @@ def report(
     targets = None if y is None else np.ravel(np.asarray(y))
     if targets is not None and targets.size != rows.shape[0]:
         raise SoftmarginError(f"there are {targets.size} labels for {rows.shape[0]} rows: give one for each row.")
+    _check_finite(rows, targets, has_steps=hasattr(core, "steps"))
     names = names if len(names) == rows.shape[1] else [f"feature {k}" for k in range(rows.shape[1])]
     level, sentence = training.verdict(fitted)
     sections = [
         training.convergence(fitted),
         _margins(core, fitted, X, targets, sample_weight),
         _weights(core, fitted, rows, names),
-        training.path(last),
+        path(last, fitted),
         _measures(model, core, fitted, X, targets, qid),
         _data(core, fitted, rows, targets, names),
         training.cost(fitted, _n_bytes(rows)),
@@ -142,6 +146,20 @@ def report(
     if hasattr(fitted, "classes_"):
         subtitle += f", {number(len(fitted.classes_))} classes"
     return Report(Document(f"{kind} model", subtitle, level, sentence, sections))
+
+
+def _check_finite(rows: Any, y: np.ndarray | None, *, has_steps: bool) -> None:
+    """Refuse NaN and infinity, but in rows that a pipeline may fill before they come to the model."""
+    values = rows.data if hasattr(rows, "indptr") else rows
+    if not has_steps and values.dtype.kind == "f" and not np.isfinite(values).all():
+        bad = np.argmin(np.isfinite(values)) if hasattr(rows, "indptr") else np.argmin(np.isfinite(values).all(axis=1))
+        row = int(np.searchsorted(rows.indptr, bad, "right")) if hasattr(rows, "indptr") else int(bad) + 1
+        raise SoftmarginError(
+            f"Input X contains NaN or infinity, first in row {row}: leave such rows out, or fill them before."
+        )
+    if y is not None and y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y))) + 1
+        raise SoftmarginError(f"Input y contains NaN or infinity, first in row {row}: leave such rows out.")
 
 
 def _names(model: Any, X: Any, given: Any) -> list[str]:
@@ -273,37 +291,25 @@ def _measures(model: Any, core: Any, fitted: Any, X: Any, y: Any, qid: Any) -> S
         "How good predictions are on the rows of this report. If the model was trained on these rows, the figures "
         "flatter it: measure on rows that it has never seen."
     )
-    blocks: list[Block]
-    predicted = np.asarray(model.predict(X))
-    if y is None and not _is_novelty(fitted):
-        blocks = [Note("look", "The data have no labels, so nothing can be measured.")]
-    elif hasattr(fitted, "classes_"):
-        classes = np.asarray(fitted.classes_)
-        scores = np.asarray(core.decision_function(X)) if hasattr(core, "decision_function") else None
-        if scores is not None and scores.ndim == 2 and scores.shape[1] != classes.size:
-            scores = None  # a score for each pair of classes, or the one that thresholds cut
-        if scores is not None and scores.ndim == 1 and classes.size != 2:
-            scores = None
-        proba = np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
-        blocks = measured.of_classes(classes, y, predicted, scores, proba)
-    elif _is_novelty(fitted):
-        share = float(np.mean(predicted < 0))
-        blocks = [
-            Facts([Fact("Outliers", f"{share:.2%}", "The share of these rows that the model calls unlike the others.")])
-        ]
-    elif hasattr(fitted, "n_pairs_"):
-        from softmargin.metrics.ranking import swapped_pairs
-
-        share = 1.0 - swapped_pairs(y, predicted, qid)
-        meaning = "The share of pairs with different grades that the scores put in the right order; 50 % is guessing."
-        blocks = [Facts([Fact("Pairs in order", f"{share:.2%}", meaning)])]
-    else:
-        blocks = measured.of_numbers(np.asarray(y, dtype=np.float64), predicted)
+    task = task_behind(fitted)
+    if task is None or (y is None and task.target != "nothing"):
+        blocks: list[Block] = [Note("look", "The data have no labels, so nothing can be measured.")]
+        return Section("measures", "Measures on these data", intro, blocks)
+    classes = np.array([-1, 1]) if task.target == "nothing" else getattr(fitted, "classes_", None)
+    scores = None
+    if hasattr(fitted, "predict_score"):
+        scores = fitted.predict_score(core[:-1].transform(X) if hasattr(core, "steps") else X)
+    elif classes is not None and hasattr(core, "decision_function"):
+        scores = np.asarray(core.decision_function(X))
+        if scores.ndim == 2 and scores.shape[1] != len(classes):
+            scores = None  # a score for each pair of classes
+    proba = np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
+    case = Case(y, np.asarray(model.predict(X)), scores, classes, qid, probabilities=proba)
+    try:
+        blocks = measured.blocks_of(case, task.measures.load()(case))
+    except SoftmarginError as error:
+        blocks = [Note("bad", f"Nothing can be measured: {str(error).removesuffix('.')}.")]
     return Section("measures", "Measures on these data", intro, blocks)
-
-
-def _is_novelty(fitted: Any) -> bool:
-    return hasattr(fitted, "offset_") and not hasattr(fitted, "classes_")
 
 
 def _data(core: Any, fitted: Any, rows: Any, y: Any, names: list[str]) -> Section:

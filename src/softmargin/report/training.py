@@ -12,7 +12,6 @@ from softmargin.report.data_warnings import short
 from softmargin.report.document import Block, Chart, Charts, Fact, Facts, Line, Note, Section, Text, number
 
 POINTS = 300  # of a curve
-GAMMAS = 6  # that have curves of their own
 
 _TO_CHANGE = {
     Status.OPTIMAL: "Nothing needs to be changed.",
@@ -119,55 +118,6 @@ def _convergence_charts(trace: Any, tol: float, some: str) -> list[Chart]:
             log_y=True,
         ),
     ]
-
-
-def path(search: Any) -> Section:
-    """Score and support vectors against C, of a search."""
-    intro = "How the score of rows that were held out, and the size of the model, change with C."
-    if not hasattr(search, "scores_") or not hasattr(search, "Cs_"):
-        text = (
-            "This model was trained for one value of C, so no path is known. LinearSVCCV and SVCCV search for C; the "
-            "report of such a model shows the path here."
-        )
-        return Section("path", "Score against C", intro, [Text(text)])
-    order = np.argsort(search.Cs_, kind="stable")
-    Cs = np.asarray(search.Cs_, dtype=float)[order].tolist()
-    gammas = list(getattr(search, "gammas_", [None]))
-
-    def lines(table: Any, name: str) -> list[Line]:
-        table = table if table.ndim == 3 else table[:, None, :]
-        means = table.mean(axis=0)[:, order]
-        return [
-            Line(name if gamma is None else f"gamma {gamma:.3g}", _finite(mean))
-            for gamma, mean in list(zip(gammas, means, strict=True))[:GAMMAS]
-        ]
-
-    more = "" if len(gammas) <= GAMMAS else f" The first {GAMMAS} of {len(gammas)} values of gamma."
-    best = f"The best is C = {search.C_:.3g}" + (
-        f", gamma = {search.gamma_:.3g}." if hasattr(search, "gamma_") else "."
-    )
-    n_folds = len(search.scores_)
-    charts = [
-        Chart(
-            "Score",
-            f"Mean over {n_folds} folds. {best}{more}",
-            "C",
-            "score",
-            Cs,
-            lines(search.scores_, "score"),
-            log_x=True,
-        ),
-        Chart(
-            "Support vectors",
-            f"Mean number over {n_folds} folds: what a kernel model stores.{more}",
-            "C",
-            "support vectors",
-            Cs,
-            lines(search.n_support_vectors_, "support vectors"),
-            log_x=True,
-        ),
-    ]
-    return Section("path", "Score against C", intro, [Charts(charts)])
 
 
 def cost(model: Any, n_data_bytes: int | None) -> Section:

@@ -89,7 +89,7 @@ CLASSIFIER_DUAL = {"dual_": "F64 rows columns"}
 MARGIN_DUAL = {"dual_": "F64 rows margins"}  # a column for each threshold between classes that have rows
 # About the file that the command line trained on: the number of the first feature in svmlight text, and a digest of its
 # rows and labels, by which a fit that goes on knows them again.
-ORIGIN: dict[str, type] = {"index_base_": int, "data_digest_": str}
+ORIGIN: dict[str, type] = {"index_base_": int, "data_digest_": str, "search_": dict}
 OUTCOME = ("status_", "certificates_", "seconds_", "state", *ORIGIN)
 LINEAR_OUTCOME = ("n_iter_", "solver_", *OUTCOME)
 

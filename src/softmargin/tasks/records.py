@@ -96,7 +96,7 @@ TASKS = (
         parts=(Lazy(f"{_STORED}.linear:LINEAR"), Lazy(f"{_STORED}.linear:LINEAR_TRAINING")),
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
-        measures=Lazy("softmargin.estimators.evaluate:class_measures"),
+        measures=Lazy("softmargin.metrics.measures:class_measures"),
         formats=_LINEAR_FORMATS,
     ),
     Task(
@@ -112,7 +112,7 @@ TASKS = (
         parts=(Lazy(f"{_STORED}.kernel:KERNEL_MODEL"), Lazy(f"{_STORED}.kernel:KERNEL_FIT")),
         state=Lazy(f"{_STORED}.kernel:KERNEL_STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:kernel_predictor"),
-        measures=Lazy("softmargin.estimators.evaluate:class_measures"),
+        measures=Lazy("softmargin.metrics.measures:class_measures"),
         formats=_KERNEL_FORMATS,
     ),
     Task(
@@ -128,7 +128,7 @@ TASKS = (
         parts=(Lazy(f"{_STORED}.linear:LINEAR"), Lazy(f"{_STORED}.linear:LINEAR_TRAINING")),
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
-        measures=Lazy("softmargin.estimators.evaluate:regression_measures"),
+        measures=Lazy("softmargin.metrics.measures:regression_measures"),
         formats=_LINEAR_FORMATS,
     ),
     Task(
@@ -144,7 +144,7 @@ TASKS = (
         parts=(Lazy(f"{_STORED}.kernel:KERNEL_MODEL"), Lazy(f"{_STORED}.kernel:KERNEL_FIT")),
         state=Lazy(f"{_STORED}.kernel:KERNEL_STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:kernel_predictor"),
-        measures=Lazy("softmargin.estimators.evaluate:regression_measures"),
+        measures=Lazy("softmargin.metrics.measures:regression_measures"),
         formats=_KERNEL_FORMATS,
     ),
     Task(
@@ -160,7 +160,7 @@ TASKS = (
         parts=(Lazy(f"{_STORED}.linear:LINEAR"), Lazy(f"{_STORED}.linear:LINEAR_TRAINING")),
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
-        measures=Lazy("softmargin.estimators.evaluate:novelty_measures"),
+        measures=Lazy("softmargin.metrics.measures:novelty_measures"),
         formats=_LINEAR_FORMATS,
     ),
     Task(
@@ -176,7 +176,7 @@ TASKS = (
         parts=(Lazy(f"{_STORED}.kernel:KERNEL_MODEL"), Lazy(f"{_STORED}.kernel:KERNEL_FIT")),
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:kernel_predictor"),
-        measures=Lazy("softmargin.estimators.evaluate:novelty_measures"),
+        measures=Lazy("softmargin.metrics.measures:novelty_measures"),
         formats=_KERNEL_FORMATS,
     ),
     Task(
@@ -192,7 +192,7 @@ TASKS = (
         parts=(Lazy(f"{_STORED}.linear:SCORE"), Lazy(f"{_STORED}.linear:RANK_TRAINING")),
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
-        measures=Lazy("softmargin.estimators.evaluate:ranking_measures"),
+        measures=Lazy("softmargin.metrics.measures:ranking_measures"),
     ),
     Task(
         home=Lazy("softmargin.estimators.ordinal_svc:OrdinalSVC"),
@@ -207,7 +207,7 @@ TASKS = (
         parts=(Lazy(f"{_STORED}.linear:SCORE"), Lazy(f"{_STORED}.linear:ORDINAL_TRAINING")),
         state=Lazy(f"{_STORED}.linear:STATE"),
         predictor=Lazy("softmargin.estimators.record_scoring:linear_predictor"),
-        measures=Lazy("softmargin.estimators.evaluate:ordinal_measures"),
+        measures=Lazy("softmargin.metrics.measures:ordinal_measures"),
     ),
 )
 TASK_NAMED = {task.name: task for task in TASKS}

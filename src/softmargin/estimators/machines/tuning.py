@@ -25,14 +25,16 @@ from softmargin.estimators.machines.cells import Task as CellTask
 from softmargin.estimators.machines.folds import folds_of
 from softmargin.estimators.machines.kernel_search import copied, kernel_cells
 from softmargin.estimators.machines.linear_search import linear_cells
-from softmargin.metrics import accuracy, roc_area, swapped_pairs
-from softmargin.prediction.labels import labels_from_scores
+from softmargin.io.record import MAX_POINTS
+from softmargin.metrics import accuracy
+from softmargin.metrics.measures import Case
+from softmargin.prediction.labels import INSIDE_OR_OUTSIDE, labels_from_scores
 from softmargin.tasks.records import TASK_NAMED
 
 # Where the best value lies at the edge, so many more values beyond it are solved, a step of the grid apart.
 WIDER_BY = 2
-# Parameters whose grids are widened: they are on a log scale, and any positive value makes sense.
-WIDENED = ("C", "gamma")
+# The step up from a grid whose last value but one is 0, which has no ratio to the last one.
+FROM_ZERO = 2.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,23 @@ class Table:
         least = self.mean(best) - self.error(best) if one_standard_error else self.mean(best)
         return next(point for point in self.complete() if self.mean(point) >= least)
 
+    def stored(self) -> dict[str, Any] | None:
+        """The points in short, as a model file holds them; None if it cannot: after an interrupt in the first fold,
+        or where they are too many.
+        """
+        points = self.complete()
+        n_folds = len(self.scores[points[0]])
+        if n_folds < 2 or len(points) > MAX_POINTS or not np.isfinite([self.mean(point) for point in points]).all():
+            return None
+        return {
+            "measure": self.measure,
+            "n_folds": n_folds,
+            "params": {name: [float(point[k]) for point in points] for k, name in enumerate(self.names)},
+            "score": [self.mean(point) for point in points],
+            "standard_error": [self.error(point) for point in points],
+            "support_vectors": [float(self.n_support[point]) for point in points],
+        }
+
     def params(self, point: tuple) -> dict[str, float]:
         return dict(zip(self.names, point, strict=True))
 
@@ -129,7 +148,7 @@ class Tuning:
         else:
             self.folds = folds_of(n_rows, self.n_folds, self.seed, codes, groups, self.data.weights)
         self.grids = {name: sorted(values) for name, values in self.grids.items()}
-        self.table = Table(tuple(self.grids), self.n_folds, MEASURES[self.task.word][0])
+        self.table = Table(tuple(self.grids), self.n_folds, MEASURES[self.task.word])
 
     def run(self) -> dict[str, float]:
         """Search, and return the parameters that were chosen; an interrupt ends the search and is remembered."""
@@ -150,17 +169,27 @@ class Tuning:
 
     def _beyond_the_edge(self) -> dict[str, list[float]]:
         best = self.table.params(self.table.best())
-        wider = {}
-        for name in WIDENED:
-            values = self.grids.get(name, ())
-            if len(values) < 2:
-                continue
-            steps = range(1, WIDER_BY + 1)
-            if best[name] == values[-1]:
-                wider[name] = [values[-1] * (values[-1] / values[-2]) ** k for k in steps]
-            elif best[name] == values[0]:
-                wider[name] = [values[0] * (values[0] / values[1]) ** k for k in steps]
-        return wider
+        wider = {name: self._next_values(name, values, best[name]) for name, values in self.grids.items()}
+        return {name: values for name, values in wider.items() if values}
+
+    def _next_values(self, name: str, values: Sequence[float], best: float) -> list[float]:
+        """Values beyond the edge of a grid if the best lies there, a step of the grid apart; as many as make sense."""
+        if len(values) < 2 or best not in (values[0], values[-1]):
+            return []
+        if best == values[-1]:
+            factor = values[-1] / values[-2] if values[-2] > 0.0 else FROM_ZERO
+        else:
+            factor = values[0] / values[1]  # 0 stays where it is
+        low, high = self._range(name)
+        found = {float(np.clip(best * factor**k, low, high)) for k in range(1, WIDER_BY + 1)}
+        return sorted(value for value in found if not values[0] <= value <= values[-1])
+
+    def _range(self, name: str) -> tuple[float, float]:
+        """Between which values a parameter makes models of their own."""
+        if name != "nu":
+            return 0.0, np.inf
+        # At most a share nu of the rows is left out: with less than one row, none is.
+        return 1.0 / min(int(np.count_nonzero(fold.weights)) for fold in self.folds), 1.0
 
     def _solve(self, grids: Mapping[str, Sequence[float]]) -> None:
         """Every point of these grids, into the table."""
@@ -176,13 +205,27 @@ class Tuning:
                     given = dict(zip(others, values, strict=True)) | at
                     self._fit(model.set_params(**at), fold)
                     n_support = getattr(model, "support_", np.empty(0)).size
-                    score = MEASURES[self.task.word][1](model, self.data, fold.held_out)
+                    score = self._score(model, fold.held_out)
                     point = tuple(given[name] for name in self.table.names)
                     self.table.add(point, score, model.certificate_.relative_gap, n_support)
 
     def _fit(self, model: Any, fold: Fold) -> None:
         more = {} if self.data.qid is None else {"qid": self.data.qid}
         model.fit(self.data.X, self.data.y, sample_weight=fold.weights, **more)
+
+    def _score(self, model: Any, held_out: np.ndarray) -> float:
+        """As `softmargin evaluate` measures it, on rows that the model has not seen."""
+        data, name = self.data, self.table.measure
+        X, y = data.X[held_out], np.asarray(data.y)[held_out]
+        qid, weights = (None if part is None else part[held_out] for part in (data.qid, data.weights))
+        scores = None
+        if self.task.target in ("classes", "nothing"):
+            scores = model.predict_score(X) if hasattr(model, "predict_score") else model.decision_function(X)
+        classes = INSIDE_OR_OUTSIDE if self.task.target == "nothing" else getattr(model, "classes_", None)
+        found = self.task.measures.load()(Case(y, model.predict(X), scores, classes, qid, weights))
+        if name not in found:
+            raise SoftmarginError(f"the rows that a fold holds out are too few to measure {name}: take fewer folds.")
+        return float(found[name])
 
     def _solve_cells(self, grids: Mapping[str, Sequence[float]]) -> None:
         assert self._classes is not None
@@ -213,11 +256,11 @@ class Tuning:
             counts = None if self.data.weights is None else self.data.weights[fold.held_out]
             for gamma, line in zip(gammas, of_fold, strict=False):
                 for C, cell in zip(Cs.tolist(), line, strict=False):
-                    hits = labels_from_scores(cell.decisions, self._classes) == truth
+                    score = accuracy(truth, labels_from_scores(cell.decisions, self._classes), counts)
                     given = {"C": C, "gamma": gamma}
                     point = tuple(given[name] for name in self.table.names)
                     gap = max(part.relative_gap for part in cell.certificates)
-                    self.table.add(point, float(np.average(hits, weights=counts)), gap, cell.n_support)
+                    self.table.add(point, score, gap, cell.n_support)
 
 
 def scale_gamma(X: Any, weights: Any) -> float:
@@ -231,24 +274,11 @@ def _novelty_folds(y: np.ndarray, n_folds: int, seed: int, weights: Any) -> list
     return [Fold(np.where(y == 1, fold.weights, 0.0), fold.held_out) for fold in found]
 
 
-def _r2(model: Any, data: Data, at: np.ndarray) -> float:
-    y = np.asarray(data.y, dtype=np.float64)[at]
-    weights = np.ones(y.size) if data.weights is None else data.weights[at]
-    errors = np.square(y - model.predict(data.X[at]))
-    spread = float(weights @ np.square(y - np.average(y, weights=weights)))
-    return 1.0 - float(weights @ errors) / spread if spread > 0.0 else 0.0
-
-
-def _pairs(model: Any, data: Data, at: np.ndarray) -> float:
-    qid = None if data.qid is None else data.qid[at]
-    return 1.0 - swapped_pairs(data.y[at], model.predict(data.X[at]), qid)
-
-
-# What is maximised for each kind of task: its name, and what measures it on held-out rows.
-MEASURES: dict[str, tuple[str, Any]] = {
-    "classify": ("accuracy", None),
-    "regress": ("r2", _r2),
-    "rank": ("pairs_correct", _pairs),
-    "ordinal": ("accuracy", lambda model, data, at: accuracy(data.y[at], model.predict(data.X[at]))),
-    "oneclass": ("roc_area", lambda model, data, at: roc_area(data.y[at] == 1, model.decision_function(data.X[at]))),
+# What is maximised for each kind of task, among its measures.
+MEASURES = {
+    "classify": "accuracy",
+    "regress": "r2",
+    "rank": "pairs_correct",
+    "ordinal": "accuracy",
+    "oneclass": "roc_area",
 }

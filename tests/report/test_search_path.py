@@ -1,0 +1,60 @@
+"""Score and support vectors against C, from the points that a model file holds."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import pytest
+
+from softmargin.report.search_path import LINES, path
+
+
+def searched(points, names=("C", "gamma")):
+    return {
+        "measure": "accuracy",
+        "n_folds": 5,
+        "params": {name: [point[k] for point in points] for k, name in enumerate(names)},
+        "score": [0.5 + 0.01 * k for k in range(len(points))],
+        "standard_error": [0.02] * len(points),
+        "support_vectors": [10.0] * len(points),
+    }
+
+
+def charts_of(model):
+    section = path(model, model)
+    (charts,) = section.blocks
+    return section.title, charts.charts
+
+
+def test_a_curve_for_each_of_the_best_gammas():
+    points = list(product([0.1, 1.0, 10.0], [2.0**k for k in range(9)]))
+    title, (score, sizes) = charts_of(SimpleNamespace(search_=searched(points), C=10.0, gamma=256.0))
+    assert title == "Score against C"
+    assert [line.name for line in score.lines] == [f"gamma {2.0**k:.3g}" for k in range(3, 9)]
+    assert len(score.lines) == LINES
+    assert f"The {LINES} best of 9 values of gamma" in score.summary
+    assert "0.76 at C = 10, gamma = 256" in score.summary
+    assert "This model" not in score.summary
+    assert (score.x, score.log_x, sizes.y_name) == ([0.1, 1.0, 10.0], True, "support vectors")
+
+
+def test_a_value_of_c_that_one_gamma_lacks():
+    points = [(0.1, 1.0), (1.0, 1.0), (0.1, 2.0)]
+    _, (score, _) = charts_of(SimpleNamespace(search_=searched(points), C=0.1, gamma=1.0))
+    assert [line.values for line in score.lines] == [[0.5, 0.51], [0.52, None]]
+    assert "This model has C = 0.1, gamma = 1, with 0.5." in score.summary
+
+
+@pytest.mark.parametrize("C", [1.0, 5.0])
+def test_other_parameters_are_those_of_the_model(C):
+    points = list(product([0.5, 1.0], [0.0, 0.1]))
+    model = SimpleNamespace(search_=searched(points, ("C", "epsilon")), C=C, epsilon=0.1)
+    _, (score, _) = charts_of(model)
+    assert score.lines[0].values == [0.51, 0.53]
+    assert "Other parameters are those of the model" in score.summary
+    assert ("trained anew" in score.summary) == (C == 5.0)
+
+
+def test_a_search_over_nothing_but_epsilon():
+    title, (score, _) = charts_of(SimpleNamespace(search_=searched([(1.0, 0.0), (1.0, 0.5)], ("C", "epsilon")), C=1.0))
+    assert title == "Score against epsilon"
+    assert (score.x, score.log_x) == ([0.0, 0.5], False)
