@@ -1,11 +1,12 @@
 """softmargin report: the page of a model file and a data file."""
 
 import json
+import textwrap
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import softmargin
 from softmargin.io.model_file import read_model
@@ -88,6 +89,19 @@ def table(tmp_path):
     frame = pd.DataFrame(X, columns=["a", EVIL]).assign(label=np.where(X[:, 0] > 0, EVIL, "other"))
     frame.to_csv(tmp_path / "table.csv", index=False)
     return frame
+
+
+def test_how_to_repeat_it(run, cancer, tmp_path):
+    model, out = tmp_path / "model", tmp_path / "report.md"
+    run("train", cancer, model, "--scale", "standard", "--probability", "sigmoid", "--index-base", "1", "-q")
+    run("report", model, cancer, "--index-base", "1", "-o", out)
+    text = out.read_text(encoding="utf-8")
+    assert f"softmargin report {model} {cancer} --index-base 1 -o {out}" in text
+    indented = text.partition("The fit in Python:")[2].partition("The command")[0]
+    code = textwrap.dedent(indented)
+    given = dict(zip("Xy", load_svmlight_file(str(cancer)), strict=True))
+    exec(code, given)
+    assert given["model"].score(given["X"], given["y"]) > 0.9
 
 
 def test_names_and_labels_with_html_in_them(run, table, tmp_path):

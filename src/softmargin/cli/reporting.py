@@ -40,7 +40,7 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
     if rows.y is None and task.target != "nothing":
         output.note(f"{files.title(data)} has no labels, so nothing is measured: --label names their column.")
     last.set_params(n_jobs=options.n_jobs)
-    command = shlex.join(["softmargin", "report", str(model), str(data), "-o", str(out)])
+    command = shlex.join(["softmargin", "report", str(model), str(data), *_how_read(options), "-o", str(out)])
     with naming(data, rows), output.showing("measuring"):
         page = reported(
             estimator,
@@ -55,6 +55,13 @@ def report(model: Path, data: Path, out: Path, options: DataOptions, *, force: b
         return
     page.save(out, overwrite=force)
     output.show({"report": str(out), "rows": rows.X.shape[0], "verdict": page.document.verdict}, False)
+
+
+def _how_read(options: DataOptions) -> list[str]:
+    """The options of the command that say what the file holds, where they are not the usual ones."""
+    label = [] if options.label is None else ["--label", options.label]
+    base = [] if options.index_base == DataOptions.index_base else ["--index-base", options.index_base]
+    return [*label, *base, *(["--no-qid"] if options.no_qid else [])]
 
 
 def _parts(estimator: Any) -> Iterator[Any]:

@@ -329,7 +329,7 @@ def _repeat(model: Any, fitted: Any, rows: Any, y: Any, command: str | None) -> 
         [name, short(repr(value), PARAMETER_TEXT)] for name, value in sorted(fitted.get_params(deep=False).items())
     ]
     shown = short(" ".join(repr(model).split()), 2000)
-    code = f"from softmargin import {type(fitted).__name__}\n\nmodel = {shown}\nmodel.fit(X, y)"
+    code = f"{_imports(model)}\n\nmodel = {shown}\nmodel.fit(X, y)"
     blocks: list[Block] = [
         Facts([Fact(name, version, "Version that wrote this report.") for name, version in versions.items()]),
         Facts(
@@ -348,6 +348,17 @@ def _repeat(model: Any, fitted: Any, rows: Any, y: Any, command: str | None) -> 
     if command is not None:
         blocks += [Text("The command that wrote this report:"), Code(command)]
     return Section("repeat", "How to repeat it", "Everything that is needed to get the same result again.", blocks)
+
+
+def _imports(model: Any) -> str:
+    """The lines that import what the text of a model names: its class, and those of its steps and solver."""
+    names: dict[str, set[str]] = {}
+    for kind in {type(part) for part in (model, *model.get_params(deep=True).values())}:
+        home, *rest = kind.__module__.split(".")
+        if home in {"sklearn", "softmargin"}:
+            public = [part for part in rest if not part.startswith("_")] if home == "sklearn" else []
+            names.setdefault(".".join([home, *public]), set()).add(kind.__name__)
+    return "\n".join(f"from {home} import {', '.join(sorted(names[home]))}" for home in sorted(names))
 
 
 def fingerprint(rows: Any, y: Any) -> str:
