@@ -46,7 +46,8 @@ class Cells:
     def __init__(self, table: Any) -> None:
         self.table = table
         self.path: Path | None = None
-        self.names: list[str] = []
+        self.names: list[str] = []  # of this run
+        self._known: list[str] = []  # of the run that it goes on with, which may have more
         self.settings: dict[str, Any] = {}  # the options that decide what a cell is
         self._done: dict[str, list[dict[str, Any]]] = {}
         self._parts: dict[str, dict[str, dict[str, Any]]] = {}
@@ -77,7 +78,7 @@ class Cells:
                     f"The unfinished run in {self.path.name} was made with other options: {kept['settings']}. Give "
                     "these, or begin anew without --continue."
                 )
-            cells, parts = kept["cells"], kept["parts"]
+            cells, parts, self._known = kept["cells"], kept["parts"], kept["names"]
         else:
             content = _read(whole) if whole.exists() else {"rows": []}
             cells, parts = by_cell(content["rows"]) if content.get("settings") == self.settings else {}, {}
@@ -134,7 +135,8 @@ class Cells:
 
     def _write(self) -> None:
         if self.path is not None:
-            content = {"name": self.table.name, "settings": self.settings, "names": self.names}
+            names = list(dict.fromkeys([*self._known, *self.names]))
+            content = {"name": self.table.name, "settings": self.settings, "names": names}
             write_json(self.path, content | {"cells": self._done, "parts": self._parts})
 
     def take_unfinished(self, folder: Path) -> None:

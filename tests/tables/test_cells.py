@@ -93,6 +93,7 @@ def test_one_cell_alone_is_kept_for_the_whole(tmp_path):
     with pytest.raises(SystemExit):
         run(tmp_path, stop=interrupt)
     assert run(tmp_path, "--continue", "--only", "c")[1] == ["c", "c"]
+    assert content(tmp_path, "small.part.json")["names"] == ["a", "b", "c"]
     assert run(tmp_path, "--continue")[1] == ["b"]
 
 
