@@ -20,7 +20,7 @@ from softmargin.metrics.measures import Case, class_measures
 from softmargin.report import measured
 from softmargin.report.as_html import json_inside_a_script
 from softmargin.report.data_warnings import data_notes, row_hashes
-from softmargin.report.document import Charts, Table
+from softmargin.report.document import Charts, Facts, Table
 from softmargin.report.model_report import report
 from softmargin.report.training import _TO_CHANGE
 
@@ -344,6 +344,22 @@ def test_hashes_of_rows_do_not_depend_on_storage():
 def test_of_large_data_a_part_is_looked_at(clean, monkeypatch):
     monkeypatch.setattr("softmargin.report.data_warnings.ENTRIES", 100)
     assert "25 evenly spaced of 100 rows" in notes(*clean)
+
+
+def test_of_a_class_without_rows_nothing_is_said(model, cancer):
+    X, y = cancer
+    (table, *_) = blocks(model.report(X[y == 1], y[y == 1]), "measures", Table)
+    assert table.rows[-1] == ["0", None, None, None, 0]
+
+
+def test_numbers_as_text_are_numbers(cancer):
+    X, y = cancer
+    model = LinearSVR(tol=0.1).fit(X, y)
+    found = model.report(X, y.astype(str))
+    assert [each.facts for each in blocks(found, "measures", Facts)] == [
+        each.facts for each in blocks(model.report(X, y), "measures", Facts)
+    ]
+    assert len(blocks(found, "measures", Charts)) == 1
 
 
 def test_measures_by_hand():

@@ -3,8 +3,10 @@
 from itertools import product
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from softmargin import SVCCV, LinearSVCCV
 from softmargin.report.search_path import LINES, path
 
 
@@ -52,6 +54,28 @@ def test_other_parameters_are_those_of_the_model(C):
     assert score.lines[0].values == [0.51, 0.53]
     assert "Other parameters are those of the model" in score.summary
     assert ("trained anew" in score.summary) == (C == 5.0)
+
+
+@pytest.mark.parametrize(
+    ("search", "names"),
+    [
+        (SVCCV(Cs=[0.1, 1.0], gammas=[0.1, 1.0], cv=2), ["gamma 0.1", "gamma 1"]),
+        (SVCCV(Cs=[0.1, 1.0], kernel="linear", cv=2), ["score"]),
+        (LinearSVCCV(Cs=[1.0, 0.1], cv=[(np.arange(20), np.arange(20, 30))]), ["score"]),
+    ],
+    ids=["rbf", "linear", "one fold"],
+)
+def test_the_searches_of_python(search, names):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    search.fit(X, np.arange(30) % 2)
+    (charts,) = path(search, search.best_estimator_).blocks
+    score = charts.charts[0]
+    assert [line.name for line in score.lines] == names
+    assert score.x == [0.1, 1.0]
+    means = search.scores_.mean(axis=0).reshape(-1, 2)[:, np.argsort(search.Cs_)]
+    np.testing.assert_allclose([line.values for line in score.lines], means)
+    assert "trained anew" not in score.summary
+    assert ("standard error" in score.summary) == (len(search.scores_) > 1)
 
 
 def test_a_search_over_nothing_but_epsilon():

@@ -31,7 +31,7 @@ class ReportMixin:
 
     def _html_repr(self) -> str:
         """Scikit-learn's diagram, with status, gap and a small picture of the convergence above it."""
-        from softmargin.report.model_report import summary_html
+        from softmargin.report.notebook import summary_html
 
         return summary_html(self) + estimator_html_repr(self)
 

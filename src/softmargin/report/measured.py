@@ -63,14 +63,15 @@ FACTS_AT = {
 
 def blocks_of(case: Case, found: Mapping[str, Any]) -> list[Block]:
     """What was found, by the task's own measures, in words, tables and curves."""
-    if (
-        case.classes is not None and "accuracy" in found and "per_class" not in found
-    ):  # thresholds cut one score into classes
+    if case.classes is not None and "accuracy" in found and "per_class" not in found:
+        # Thresholds cut one score into classes, which have no scores of their own.
         case = case if len(case.classes) == 2 else replace(case, scores=None)
         found = {**class_measures(case), **found}
     if "per_class" not in found:
         blocks: list[Block] = [Facts([*_facts(found), _n_rows(case)])]
-        return [*blocks, Charts([_errors(case.predicted - case.y)])] if "r2" in found else blocks
+        if "r2" in found:
+            blocks.append(Charts([_errors(case.predicted - np.asarray(case.y, dtype=np.float64))]))
+        return blocks
     per_class = found["per_class"]
     classes = np.asarray(case.classes)
     most_common = max(own["rows"] for own in per_class.values()) / len(case.y)
@@ -133,8 +134,11 @@ def _class_table(per_class: Mapping[str, Any]) -> Table:
     caption = "Precision: of the rows called so, the share that is. Recall: of the rows that are so, the share found."
     if len(order) > CLASSES:
         caption += f" The {CLASSES} largest of {number(len(order))} classes."
-    columns = ["precision", "recall", "f1", "rows"]
-    rows = [[short(label), *(per_class[label][name] for name in columns)] for label in order[:CLASSES]]
+    rows = []
+    for label in order[:CLASSES]:
+        own = per_class[label]
+        shares = [own[name] if own["rows"] else None for name in ("precision", "recall", "f1")]
+        rows.append([short(label), *shares, own["rows"]])
     return Table(caption, ["class", "precision", "recall", "F1", "rows"], rows)
 
 

@@ -24,10 +24,16 @@ def path(search: Any, model: Any) -> Section:
     score, sizes = (np.asarray(found[name], dtype=np.float64) for name in ("score", "support_vectors"))
     x = next((name for name, values in params.items() if np.unique(values).size > 1), next(iter(params)))
     best = int(score.argmax())
-    own = np.all([values == getattr(model, name, None) for name, values in params.items()], axis=0)
+    own = np.ones(score.size, dtype=bool)
+    for name, values in params.items():
+        value = getattr(model, name, None)  # of gamma perhaps "scale"
+        own &= values == (value if isinstance(value, int | float) else np.nan)
     chosen = int(own.argmax()) if own.any() else best
-    told = f"The best mean over {found['n_folds']} folds is {score[best]:.4g} at {_said(params, best)}"
-    told += f", with a standard error of {found['standard_error'][best]:.2g}."
+    folds = f"{found['n_folds']} fold{'s' if found['n_folds'] > 1 else ''}"
+    told = f"The best mean over {folds} is {score[best]:.4g} at {_said(params, best)}"
+    if found["n_folds"] > 1:
+        told += f", with a standard error of {found['standard_error'][best]:.2g}"
+    told += "."
     if chosen != best:
         told += f" This model has {_said(params, chosen)}, with {score[chosen]:.4g}."
     elif not own.any():
@@ -71,13 +77,16 @@ def _points_of(search: Any) -> dict[str, Any] | None:
     n_folds = len(search.scores_)
     scores, sizes = (table.reshape(n_folds, -1) for table in (search.scores_, search.n_support_vectors_))
     params = {"C": np.tile(Cs, scores.shape[1] // Cs.size)}
-    if gammas is not None:
+    if gammas is not None and np.any(gammas):  # 0 stands for a kernel without gamma
         params["gamma"] = np.repeat(np.asarray(gammas, dtype=np.float64), Cs.size)
+    errors = np.zeros(scores.shape[1])
+    if n_folds > 1:
+        errors = scores.std(axis=0, ddof=1) / np.sqrt(n_folds)
     return {
         "measure": "score",
         "n_folds": n_folds,
         "params": params,
         "score": scores.mean(axis=0),
-        "standard_error": scores.std(axis=0, ddof=1) / np.sqrt(n_folds),
+        "standard_error": errors,
         "support_vectors": sizes.max(axis=0),
     }
