@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from softmargin.problems.hinge import Hinge
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.base import run
+from softmargin.solvers.dual_state import repaired
 
 RNG = np.random.default_rng(5)
 N = 120
@@ -104,6 +106,24 @@ def test_a_start_from_dual_variables_keeps_their_bound(kind):
     solver = KernelOCAS()
     state = solver.step(qp, solver.init(qp, DualStart(beta)))
     assert state.scratch.planes.dual >= first.certificate.dual - 1e-9 * abs(first.certificate.dual)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("classes", "C"), ("numbers", "C"), ("numbers", "epsilon")])
+def test_planes_of_another_parameter_are_left_behind(kind, name):
+    """They bound another risk. The variables stay feasible as C and epsilon grow, so they are taken as they are."""
+    loss = LOSSES[kind]
+    state = solved(problem(loss)).state
+    qp = problem(replace(loss, **{name: 2.0 * getattr(loss, name)}))
+    state = KernelOCAS().init(qp, replace(state, beta=repaired(state.beta, qp)))
+    assert state.scratch is None
+    assert solved(qp, start=state).status is Status.OPTIMAL
+
+
+def test_planes_of_the_same_loss_are_kept():
+    first = solved(problem(LOSSES["numbers"]), tol=1e-2).state
+    state = replace(first, beta=repaired(first.beta, problem(LOSSES["numbers"])))
+    qp = problem(replace(LOSSES["numbers"]))  # made anew
+    assert KernelOCAS().init(qp, state).scratch.planes is first.scratch.planes
 
 
 def test_a_step_is_one_product_with_k_of_the_rows_that_changed(monkeypatch):

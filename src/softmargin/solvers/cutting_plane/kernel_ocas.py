@@ -28,6 +28,7 @@ from softmargin.core.kinds import BOX
 from softmargin.core.result import Solution
 from softmargin.core.stopping import RULES, Measure
 from softmargin.problems.box_qp import BoxQP
+from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.planes import Point
 from softmargin.solvers.cutting_plane.state import PlaneState, begun, init_planes
@@ -49,15 +50,20 @@ class Minimiser:
 
 @dataclass(frozen=True)
 class KernelPlanes:
-    """The scratch of a `KernelOCAS`: the cutting planes, and the best minimiser so far."""
+    """The scratch of a `KernelOCAS`: the cutting planes, the best minimiser so far, and the loss both belong to."""
 
     planes: PlaneState
     best: Minimiser
+    loss: RowLoss
+
+    def is_of(self, loss: RowLoss) -> bool:
+        """Whether this is about a loss with the same parameters. States are only handed on between equal data."""
+        return all(getattr(self.loss, name) == getattr(loss, name) for name in ("C", "epsilon", "nu"))
 
 
 def is_of_C(start: Any, C: float) -> bool:
     """Whether this is a state that holds planes, made with this C."""
-    return isinstance(start, DualState) and isinstance(start.scratch, KernelPlanes) and start.scratch.planes.C == C
+    return isinstance(start, DualState) and isinstance(start.scratch, KernelPlanes) and start.scratch.loss.C == C
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,8 @@ class KernelOCAS:
                 "LinearSVC behind a LowRankMap."
             )
         state = first_state(problem, start)
-        return state if is_of_C(state, problem.loss.C) else replace(state, scratch=None)
+        known = state.scratch
+        return state if isinstance(known, KernelPlanes) and known.is_of(problem.loss) else replace(state, scratch=None)
 
     def _begin(self, problem: BoxQP, state: DualState) -> DualState:
         """With the plane of w = 0, or that of the given variables and one that has their dual value."""
@@ -128,7 +135,7 @@ class KernelOCAS:
             beta=best.beta,
             f=best.f,
             is_stalled=self._ocas.is_stalled(planes),
-            scratch=KernelPlanes(planes, best),
+            scratch=KernelPlanes(planes, best, problem.loss),
         ).counted(problem)
 
     def _measured(self, problem: BoxQP, minimiser: Point) -> Minimiser:
