@@ -35,7 +35,10 @@ COLUMNS = {
     "ratio": ("auto / the better one", ".2f"),
     "met": ("goal met", ""),
 }
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "What is missed is a matter of 9 ms on rcv1. On bio at C = 0.01 OCAS is taken for what it needs at a gap of 1e-3; to "
+    "1e-6 with a free intercept coordinate descent would have been ahead, which is not known before.",
+)
 
 
 def main() -> None:

@@ -53,7 +53,11 @@ COLUMNS = {
     "other_score": ("of the other", ".4f"),
     "met": ("goal met", ""),
 }
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "The path on rcv1: its hardest fit costs only about ten times as much as its easiest, so that the sum of 20 is far "
+    "above 3 times the hardest, and a start from the solution of the C before saves about a quarter of the passes at "
+    "large C and none at small C. On a9a the hardest fit outweighs the others.",
+)
 
 
 def main() -> None:
