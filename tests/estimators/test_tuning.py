@@ -6,11 +6,15 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from softmargin import LinearSVC, LinearSVCCV
 from softmargin.core.errors import SoftmarginError
+from softmargin.estimators.machines.cells import Budget
 from softmargin.estimators.machines.folds import folds_of
+from softmargin.estimators.machines.linear_one_class_svm import LinearOneClassSVM
 from softmargin.estimators.machines.linear_svc import LinearSVC as LinearMachine
 from softmargin.estimators.machines.linear_svr import LinearSVR
 from softmargin.estimators.machines.one_class_svm import OneClassSVM
+from softmargin.estimators.machines.score_search import ScoreTask, score_cells
 from softmargin.estimators.machines.svc import SVC
+from softmargin.estimators.machines.svr import SVR
 from softmargin.estimators.machines.tuning import Data, Table, Tuning
 
 
@@ -144,8 +148,6 @@ def test_novelties_are_scored_by_labels():
     rng = np.random.default_rng(0)
     X = np.concatenate([3 + rng.standard_normal((40, 2)), rng.standard_normal((10, 2)) - 3])
     y = np.repeat([1, -1], [40, 10])
-    from softmargin.estimators.machines.one_class_svm import OneClassSVM
-
     tuning = Tuning(OneClassSVM(), Data(X, y), {"nu": [0.1, 0.5]}, 2, 0, n_rounds=0)
     assert tuning.run()["nu"] in (0.1, 0.5)
     assert all(not fold.weights[y == -1].any() for fold in tuning.folds)
@@ -192,5 +194,89 @@ class TestWidening:
     def test_nu_stays_in_its_range(self, monkeypatch, grid, sign, expected):
         """18 of the 36 usual rows are learned from in each of the two folds."""
         y = np.where(np.arange(40) % 10 == 0, -1, 1)
-        found = self.searched(monkeypatch, OneClassSVM(tol=0.1), y, {"nu": grid}, "nu", sign)
+        found = self.searched(monkeypatch, LinearOneClassSVM(tol=0.1), y, {"nu": grid}, "nu", sign)
         assert found == pytest.approx(expected)
+
+
+class TestSharedKernelValues:
+    """Folds, C and epsilon or nu share the kernel values of a gamma, and the solutions are those of separate fits."""
+
+    @pytest.fixture
+    def patients(self):
+        X, y = load_diabetes(return_X_y=True)
+        return 20 * X[:150], y[:150]
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_numbers(self, patients, weighted):
+        X, y = patients
+        weights = np.linspace(0.0, 2.0, y.size) if weighted else None
+        grids = {"C": [1.0, 50.0], "gamma": [0.02, 0.2], "epsilon": [1.0, 10.0]}
+        tuning = Tuning(SVR(tol=1e-7), Data(X, y, weights=weights), grids, 3, 0, n_rounds=0)
+        tuning.run()
+        assert len(tuning.table.scores) == 8
+        for (C, gamma, epsilon), scores in tuning.table.scores.items():
+            for fold, score in zip(tuning.folds, scores, strict=True):
+                model = SVR(C, gamma=gamma, epsilon=epsilon, tol=1e-7).fit(X, y, sample_weight=fold.weights)
+                assert score == pytest.approx(tuning._score(model, fold.held_out), abs=1e-5)
+        assert max(tuning.table.gaps.values()) <= 1e-7
+
+    def test_one_class(self, patients):
+        X, y = patients
+        y = np.where(y > 200, -1, 1)
+        tuning = Tuning(OneClassSVM(tol=1e-7), Data(X, y), {"gamma": [0.02, 0.2], "nu": [0.1, 0.4]}, 3, 0, n_rounds=0)
+        tuning.run()
+        for (gamma, nu), scores in tuning.table.scores.items():
+            for fold, score in zip(tuning.folds, scores, strict=True):
+                model = OneClassSVM(nu, gamma=gamma, tol=1e-7).fit(X, sample_weight=fold.weights)
+                assert score == pytest.approx(tuning._score(model, fold.held_out), abs=1e-3)
+
+    def test_each_kernel_value_is_computed_once_for_each_gamma(self, patients):
+        X, y = patients
+        folds = folds_of(y.size, 4, 0)
+        others = [{"epsilon": 1.0}, {"epsilon": 10.0}]
+        budget = Budget(SVR()._limits()[1], 32)
+        task = ScoreTask(X, y, np.ones(y.size), folds, np.array([0.1, 10.0]), others, budget)
+        found = []
+        n = score_cells(task, SVR(solver="smo"), [0.02, 0.2], lambda *each: found.append(each))
+        assert len(found) == 2 * 2 * 4
+        assert 0 < n <= 2 * y.size**2
+
+    def test_interior_points_are_fitted_fold_by_fold(self, patients):
+        X, y = patients
+        tuning = Tuning(SVR(solver="ipm"), Data(X, y), {"C": [1.0, 50.0]}, 3, 0, n_rounds=0)
+        assert tuning.run() == {"C": 50.0}
+
+    def test_an_interrupt_keeps_what_was_found(self, patients, cancer, monkeypatch):
+        import softmargin.estimators.kernel_work as kernel_work
+
+        solved, usual = [], kernel_work.run
+
+        def run(*arguments, cancel, **options):
+            if len(solved) == 5:
+                cancel.set()
+            solved.append(1)
+            return usual(*arguments, cancel=cancel, **options)
+
+        monkeypatch.setattr(kernel_work, "run", run)
+        X, y = patients
+        found = {}
+        for machine, data in ((SVR(), Data(X, y)), (SVC(), Data(*cancer))):
+            solved.clear()
+            tuning = Tuning(machine, data, {"C": [0.1, 1.0], "gamma": [0.01, 0.1]}, 4, 0)
+            assert tuning.run() == {"C": 0.1, "gamma": 0.01}  # the only one with scores of three folds
+            assert tuning.is_interrupted
+            found[type(machine)] = {point: len(scores) for point, scores in tuning.table.scores.items()}
+        assert set(map(str, found.values())) == {"{(0.1, 0.01): 3, (1.0, 0.01): 2}"}
+
+
+@pytest.mark.parametrize("machine", [LinearMachine, SVC, LinearSVR, SVR])
+def test_a_time_limit_is_for_the_whole_search(cancer, machine, monkeypatch):
+    """When it has passed, what has begun is finished with the shortest of limits, and no grid is widened."""
+    X, y = cancer
+    limits = []
+    monkeypatch.setattr(Budget, "next", lambda self, n_at_once=1: limits.append(self.seconds_left) or 0.0)
+    tuning = Tuning(machine(max_seconds=1e-9), Data(X, y.astype(float)), {"C": [1e-4, 1e-3]}, 3, 0)
+    tuning.run()
+    assert len(limits) == 6
+    assert not any(limits)
+    assert tuning.grids["C"] == [1e-4, 1e-3]

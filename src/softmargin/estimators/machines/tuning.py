@@ -4,13 +4,13 @@
     while the best value lies at the edge of its grid: solve the next values beyond it
     choose the best mean score, or with the rule of one standard error the smoothest model that is as good
 
-Classifiers are solved by the searches of `LinearSVCCV` and `SVCCV`, in which folds share one copy of the rows and the
-kernel values. Others are fitted fold by fold, with `warm_start` from one C to the next. After Ctrl-C the choice is made
-among what was found until then.
+Classifiers are solved by the searches of `LinearSVCCV` and `SVCCV`, other machines with a kernel by `score_search`: in
+both, folds share one copy of the rows and the kernel values. Linear machines without classes are fitted fold by fold,
+with `warm_start` from one C to the next. After Ctrl-C the choice is made among what was found until then.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -23,18 +23,22 @@ from softmargin.estimators.kernel_choice import gamma_value
 from softmargin.estimators.machines.cells import Budget, Cell, Fold, SearchInterrupted
 from softmargin.estimators.machines.cells import Task as CellTask
 from softmargin.estimators.machines.folds import folds_of
-from softmargin.estimators.machines.kernel_search import copied, kernel_cells
+from softmargin.estimators.machines.kernel_search import copied, kernel_cells, takes_weight_zero
 from softmargin.estimators.machines.linear_search import linear_cells
+from softmargin.estimators.machines.score_search import ScoreTask, score_cells
 from softmargin.io.record import MAX_POINTS
 from softmargin.metrics import accuracy
 from softmargin.metrics.measures import Case
-from softmargin.prediction.labels import INSIDE_OR_OUTSIDE, labels_from_scores
+from softmargin.prediction.labels import INSIDE_OR_OUTSIDE, inside_or_outside, labels_from_scores
 from softmargin.tasks.records import TASK_NAMED
 
 # Where the best value lies at the edge, so many more values beyond it are solved, a step of the grid apart.
 WIDER_BY = 2
 # The step up from a grid whose last value but one is 0, which has no ratio to the last one.
 FROM_ZERO = 2.0
+
+# A fit for which no time is left still gets as much, because a limit must be positive.
+LEAST_SECONDS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -152,11 +156,13 @@ class Tuning:
 
     def run(self) -> dict[str, float]:
         """Search, and return the parameters that were chosen; an interrupt ends the search and is remembered."""
+        _, self._stop, *_ = self.plain._limits()
+        self._time = Budget(self._stop, 1)
         try:
             self._solve(self.grids)
             for _ in range(self.n_rounds):
                 wider = self._beyond_the_edge()
-                if not wider:
+                if not wider or self._time.seconds_left == 0.0:
                     break
                 for name, values in wider.items():
                     self._solve({**self.grids, name: values})
@@ -196,36 +202,72 @@ class Tuning:
         if self._codes is not None:
             self._solve_cells(grids)
             return
-        others = [name for name in grids if name != "C"]
-        for values in product(*(grids[name] for name in others)):
+        if self.task.has_kernel and takes_weight_zero(self.plain.solver):
+            self._solve_scores(grids)
+            return
+        path: list[dict[str, float]] = [{"C": C} for C in sorted(grids["C"])] if "C" in grids else [{}]
+        others = _combined(grids, ("C",))
+        budget = self._budget(len(others) * len(self.folds) * len(path))
+        for other in others:
             for fold in self.folds:
-                model = copied(self.plain, warm_start=True, **dict(zip(others, values, strict=True)))
-                path: list[dict[str, float]] = [{"C": C} for C in sorted(grids["C"])] if "C" in grids else [{}]
+                model = copied(self.plain, warm_start=True, **other)
                 for at in path:
-                    given = dict(zip(others, values, strict=True)) | at
-                    self._fit(model.set_params(**at), fold)
+                    seconds = budget.next()
+                    model.set_params(**at, max_seconds=None if seconds is None else max(seconds, LEAST_SECONDS))
+                    self._fit(model, fold)
                     n_support = getattr(model, "support_", np.empty(0)).size
                     score = self._score(model, fold.held_out)
-                    point = tuple(given[name] for name in self.table.names)
-                    self.table.add(point, score, model.certificate_.relative_gap, n_support)
+                    self.table.add(self._point(other | at), score, model.certificate_.relative_gap, n_support)
+
+    def _budget(self, n_solves: int) -> Budget:
+        """The time that is left for so many solves: `max_seconds` is for the whole search."""
+        return Budget(replace(self._stop, max_seconds=self._time.seconds_left), n_solves)
+
+    def _point(self, params: Mapping[str, float]) -> tuple:
+        return tuple(params[name] for name in self.table.names)
 
     def _fit(self, model: Any, fold: Fold) -> None:
         more = {} if self.data.qid is None else {"qid": self.data.qid}
         model.fit(self.data.X, self.data.y, sample_weight=fold.weights, **more)
 
     def _score(self, model: Any, held_out: np.ndarray) -> float:
-        """As `softmargin evaluate` measures it, on rows that the model has not seen."""
-        data, name = self.data, self.table.measure
-        X, y = data.X[held_out], np.asarray(data.y)[held_out]
-        qid, weights = (None if part is None else part[held_out] for part in (data.qid, data.weights))
-        scores = None
+        X, scores = self.data.X[held_out], None
         if self.task.target in ("classes", "nothing"):
             scores = model.predict_score(X) if hasattr(model, "predict_score") else model.decision_function(X)
-        classes = INSIDE_OR_OUTSIDE if self.task.target == "nothing" else getattr(model, "classes_", None)
-        found = self.task.measures.load()(Case(y, model.predict(X), scores, classes, qid, weights))
+        return self._measured(held_out, model.predict(X), scores, getattr(model, "classes_", None))
+
+    def _measured(self, held_out: np.ndarray, predicted: np.ndarray, scores: Any, classes: Any = None) -> float:
+        """As `softmargin evaluate` measures it, on rows that the model has not seen."""
+        data, name = self.data, self.table.measure
+        y = np.asarray(data.y)[held_out]
+        qid, weights = (None if part is None else part[held_out] for part in (data.qid, data.weights))
+        classes = INSIDE_OR_OUTSIDE if self.task.target == "nothing" else classes
+        found = self.task.measures.load()(Case(y, predicted, scores, classes, qid, weights))
         if name not in found:
             raise SoftmarginError(f"the rows that a fold holds out are too few to measure {name}: take fewer folds.")
         return float(found[name])
+
+    def _solve_scores(self, grids: Mapping[str, Sequence[float]]) -> None:
+        """Kernel machines that learn numbers, or one class."""
+        plain = copied(self.plain)
+        X, y = plain._checked(self.data.X, self.data.y)
+        weights = validation.row_weights(self.data.weights, X.shape[0])
+        Cs = np.array(sorted(grids.get("C", (1.0,))))  # one class has no C, which is then 1
+        gammas: Sequence[Any] = grids.get("gamma") or [plain.gamma]
+        others = _combined(grids, ("C", "gamma"))
+        n_solves = len(self.folds) * Cs.size * len(gammas) * len(others)
+        task = ScoreTask(X, y, weights, self.folds, Cs, others, self._budget(n_solves))
+
+        def keep(gamma: float, other: Mapping[str, float], fold: Fold, cells: Sequence[Cell]) -> None:
+            for C, cell in zip(Cs.tolist(), cells, strict=False):  # after an interrupt there are fewer cells
+                if self.task.target == "nothing":
+                    score = self._measured(fold.held_out, inside_or_outside(cell.decisions), cell.decisions)
+                else:
+                    score = self._measured(fold.held_out, cell.decisions, None)
+                point = self._point({"C": C, "gamma": gamma, **other})
+                self.table.add(point, score, cell.certificates[0].relative_gap, cell.n_support)
+
+        score_cells(task, plain, gammas, keep)
 
     def _solve_cells(self, grids: Mapping[str, Sequence[float]]) -> None:
         assert self._classes is not None
@@ -235,10 +277,9 @@ class Tuning:
         plain = copied(self.plain)
         checked, _ = self.plain._validated(X, y=y)
         weights = validation.row_weights(self.data.weights, len(y))
-        _, stop, *_ = self.plain._limits()
         gammas: list[Any] = list(grids.get("gamma", ())) or [getattr(plain, "gamma", None)]
-        n_solves = len(self.folds) * Cs.size * max(1, len(grids.get("gamma", ())))
-        task = CellTask(checked, self._classes, self._codes, weights, self.folds, Cs, Budget(stop, n_solves))
+        n_solves = len(self.folds) * Cs.size * len(gammas) * self._n_problems(self._classes.size)
+        task = CellTask(checked, self._classes, self._codes, weights, self.folds, Cs, self._budget(n_solves))
         try:
             if self.task.has_kernel:
                 cells, values, _ = kernel_cells(task, plain, gammas, 0)
@@ -249,6 +290,12 @@ class Tuning:
             raise
         self._take(cells, values, Cs)
 
+    def _n_problems(self, n_classes: int) -> int:
+        """How many problems there are to solve for one model that tells classes apart."""
+        if self.task.has_kernel:
+            return n_classes * (n_classes - 1) // 2
+        return 1 if n_classes == 2 or self.plain.multi_class != "ovr" else n_classes
+
     def _take(self, cells: Sequence[Sequence[Sequence[Cell]]], gammas: Sequence[Any], Cs: np.ndarray) -> None:
         assert self._classes is not None
         for fold, of_fold in zip(self.folds, cells, strict=True):
@@ -257,10 +304,15 @@ class Tuning:
             for gamma, line in zip(gammas, of_fold, strict=False):
                 for C, cell in zip(Cs.tolist(), line, strict=False):
                     score = accuracy(truth, labels_from_scores(cell.decisions, self._classes), counts)
-                    given = {"C": C, "gamma": gamma}
-                    point = tuple(given[name] for name in self.table.names)
+                    point = self._point({"C": C, "gamma": gamma})
                     gap = max(part.relative_gap for part in cell.certificates)
                     self.table.add(point, score, gap, cell.n_support)
+
+
+def _combined(grids: Mapping[str, Sequence[float]], without: Sequence[str]) -> list[dict[str, float]]:
+    """All combinations of the values of the other parameters."""
+    names = [name for name in grids if name not in without]
+    return [dict(zip(names, values, strict=True)) for values in product(*(grids[name] for name in names))]
 
 
 def scale_gamma(X: Any, weights: Any) -> float:
