@@ -79,6 +79,17 @@ def test_a_model_with_scaling_and_calibration(run, cancer, tmp_path):
     assert ">Calibration</h3>" in text
 
 
+def test_features_have_the_numbers_of_the_file(run, cancer, tmp_path):
+    model, out = tmp_path / "model", tmp_path / "report.md"
+    run("train", cancer, model, "--solver", "coordinate", "-q")
+    found = json.loads(run("info", model, "--weights", "3", "--json").stdout)
+    run("report", model, cancer, "-o", out)
+    rows = [line.split(" | ")[0] for line in out.read_text(encoding="utf-8").splitlines() if "| feature " in line]
+    assert rows[1:4] == [f"| feature {line['feature']}" for line in found["weights"]]
+    assert "| feature 1" in rows
+    assert "| feature 0" not in rows
+
+
 EVIL = "<script>alert(1)</script>"
 
 

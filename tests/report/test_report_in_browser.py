@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer
 
 from softmargin import LinearSVC
 
+PDFTOTEXT = shutil.which("pdftotext")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OPTIONS = [
     "--headless",
@@ -98,3 +99,23 @@ def test_in_a_browser(page, tmp_path, width, scheme, paper):
     assert answers["hasFocus"]
     assert answers["wide"] <= 0
     assert answers["paper"] == paper
+
+
+@pytest.mark.skipif(CHROMIUM is None or PDFTOTEXT is None, reason="there is no chromium, or no pdftotext")
+def test_on_paper(tmp_path):
+    """Every page of a long table has its heads, and what only a screen can show is left out."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    path, printed = tmp_path / "report.html", tmp_path / "report.pdf"
+    LinearSVC(solver="coordinate").fit(X, y).report(X, y).save(path)
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    options = [option for option in OPTIONS if option != "--dump-dom"]
+    command = [CHROMIUM, *options, profile, f"--print-to-pdf={printed}", path.as_uri()]
+    subprocess.run(command, capture_output=True, timeout=120, check=True)
+    text = subprocess.run([PDFTOTEXT, "-layout", printed, "-"], capture_output=True, text=True, check=True).stdout
+    pages = [page for page in text.split("\f") if re.search(r"^\s*feature \d+ .*\d", page, re.MULTILINE)]
+    assert len(pages) >= 2
+    for page in pages:
+        assert re.search(r"feature +weight +pushes towards", page)
+    assert "Values as a table" not in text
+    assert "\u2195" not in text

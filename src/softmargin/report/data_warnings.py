@@ -86,8 +86,8 @@ def _scales(columns: dict[str, np.ndarray], names: Sequence[str], is_scaled: boo
         found = np.flatnonzero(is_constant)
         yield Note(
             "look",
-            f"{_many(found.size, 'column has', 'columns have')} the same value in every row and tell nothing "
-            f"apart: {_named(found, names)}. Leave them out.",
+            f"{_many(found.size, 'column has', 'columns have')} the same value in every row, which tells nothing "
+            f"apart: {_named(found, names)}. Leave {'it' if found.size == 1 else 'them'} out.",
         )
     used = np.flatnonzero(~is_constant)
     span = (columns["high"] - columns["low"])[used]

@@ -168,7 +168,8 @@ def _curves(case: Case, classes: np.ndarray, scores: np.ndarray, per_class: Mapp
         measured = areas_of(case, label, own)
         if not measured:
             continue
-        areas.append(f"{short(label, 24)}: {measured['roc_area']:.4f}")
+        of_class = f" of class {short(label, 24)}" if len(problems) > 1 else ""
+        areas.append(f"area{of_class} {measured['roc_area']:.4f}")
         hits, alarms = _steps(case.y == label, own)
         tpr, fpr = hits / hits[-1], alarms / alarms[-1]
         rocs.append(Line(f"class {short(label, 24)}", np.interp(grid, fpr, tpr).tolist()))
@@ -184,7 +185,7 @@ def _curves(case: Case, classes: np.ndarray, scores: np.ndarray, per_class: Mapp
     return [
         Chart(
             "ROC curve",
-            f"Found share against false alarms, for every threshold. Area: {told} (0.5 is guessing).{some}",
+            f"Found share against false alarms, for every threshold: {told} (0.5 is guessing).{some}",
             "false alarms",
             "found",
             grid.tolist(),

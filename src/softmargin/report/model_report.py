@@ -129,7 +129,7 @@ def report(
     if targets is not None and targets.size != rows.shape[0]:
         raise SoftmarginError(f"there are {targets.size} labels for {rows.shape[0]} rows: give one for each row.")
     _check_finite(rows, targets, has_steps=hasattr(core, "steps"))
-    names = names if len(names) == rows.shape[1] else [f"feature {k}" for k in range(rows.shape[1])]
+    names = names if len(names) == rows.shape[1] else _numbers(fitted, rows.shape[1])
     level, sentence = training.verdict(fitted)
     sections = [
         training.convergence(fitted),
@@ -165,6 +165,12 @@ def _check_finite(rows: Any, y: np.ndarray | None, *, has_steps: bool) -> None:
 def _names(model: Any, X: Any, given: Any) -> list[str]:
     known = (given, getattr(model, "feature_names_in_", None), getattr(X, "columns", None))
     return [str(name) for name in next((found for found in known if found is not None), ())]
+
+
+def _numbers(fitted: Any, n: int) -> list[str]:
+    """In the place of names: numbers that begin as in the svmlight file of the training, if that is known."""
+    first = getattr(fitted, "index_base_", 0)
+    return [f"feature {k}" for k in range(first, first + n)]
 
 
 def _margins(model: Any, fitted: Any, X: Any, y: Any, sample_weight: Any) -> Section:
@@ -245,7 +251,7 @@ def _weights(model: Any, fitted: Any, rows: Any, names: list[str]) -> Section:
         return Section("weights", "Weights", intro, [Text(text)])
     coef = np.atleast_2d(coef.toarray() if hasattr(coef, "toarray") else coef)
     same = coef.shape[1] == rows.shape[1]
-    names = names if same else [f"feature {k}" for k in range(coef.shape[1])]
+    names = names if same else _numbers(fitted, coef.shape[1])
     sizes = np.abs(coef).max(axis=0)
     top = np.argsort(-sizes, kind="stable")[:WEIGHTS]
     top = top[sizes[top] > 0.0]

@@ -12,6 +12,7 @@ from softmargin.report.data_warnings import short
 from softmargin.report.document import Block, Chart, Charts, Fact, Facts, Line, Note, Section, Text, number
 
 POINTS = 300  # of a curve
+LEAST_SECONDS = 0.001  # shorter times say nothing about the cost
 
 _TO_CHANGE = {
     Status.OPTIMAL: "Nothing needs to be changed.",
@@ -156,7 +157,7 @@ def cost(model: Any, n_data_bytes: int | None) -> Section:
                 )
     for name, value in seconds.items():
         title, meaning = names.get(name, (f"Seconds: {name}", "A part of the time."))
-        facts.append(Fact(title, number(float(value)), meaning))
+        facts.append(Fact(title, _seconds(float(value)), meaning))
     threads = {None: "1", -1: "all cores"}.get(model.n_jobs, str(model.n_jobs))
     facts.append(Fact("Threads", threads, "n_jobs of the model. The result is the same whatever their number."))
     n_bytes = sum(value.nbytes for value in vars(model).values() if isinstance(value, np.ndarray))
@@ -169,6 +170,10 @@ def cost(model: Any, n_data_bytes: int | None) -> Section:
     if not last and not seconds:
         blocks.append(Note("look", "Another program trained this model, or the file does not tell what it took."))
     return Section("cost", "Cost", "What the training took. Counts do not depend on the machine, seconds do.", blocks)
+
+
+def _seconds(value: float) -> str:
+    return f"under {LEAST_SECONDS:g}" if 0.0 < value < LEAST_SECONDS else number(value)
 
 
 def _bytes(n: int) -> str:

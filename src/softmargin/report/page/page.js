@@ -13,7 +13,7 @@
     if (value == null) return "–";
     if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString("en");
     const size = Math.abs(value);
-    return size >= 1e6 || size < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+    return size >= 1e6 || size < 1e-3 ? value.toExponential(2) : Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 9 });
   };
 
   function draw(k, inPrint) {
@@ -54,6 +54,7 @@
         y: { distr: chart.logY ? 3 : 1, range: range(chart.yRange) || (bars.length ? (u, low, high) => [0, high * 1.05 || 1] : undefined) },
       },
       axes: [axis(chart.xName, chart.logX), { ...axis(chart.yName, chart.logY), size: 62 }],
+      legend: { markers: { dash: (u, i) => (u.series[i].dash ? "dashed" : "solid") } },
       cursor: { drag: { x: false, y: false }, points: { size: 8 } },
     };
     if (drawn[k]) drawn[k].destroy();
