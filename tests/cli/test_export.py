@@ -93,3 +93,14 @@ def test_a_model_is_not_overwritten(run, models):
 
 def test_completion_knows_the_commands(run):
     assert "--install-completion" in run("--help").stdout
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_a_file_that_is_there_is_kept(run, folder, tmp_path, format):
+    out = tmp_path / "rows.svm"
+    out.write_text("1 1:2\n")
+    error = run("export", folder / "linear", out, "--format", format, code=1).stderr
+    assert f"{out} is there already: name another file, or replace it with --force." in " ".join(error.split())
+    assert out.read_text() == "1 1:2\n"
+    run("export", folder / "linear", out, "--format", format, "--force")
+    assert "1 1:2" not in out.read_text()

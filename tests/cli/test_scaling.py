@@ -95,6 +95,18 @@ def test_a_folded_scaling_predicts_the_same(run, raw, tmp_path, options):
     assert "coef_" in vars(softmargin.load(tmp_path / "1"))
 
 
+def test_a_folded_scaling_keeps_what_tune_found(run, raw, tmp_path):
+    data, path = (raw[0], "--label", "label"), tmp_path / "m"
+    folded = ("--scale", "standard", "--fold-scaling", "--Cs", "0.1,1", "--widen", "0", "--cv", "3", "-q")
+    run("tune", data[0], path, *data[1:], *folded)
+    assert json.loads(run("info", path, "--json").stdout)["search"]["points"] == 2
+    assert "it is about scaled data" in run("certify", path, *data, code=1).stderr
+    run("report", path, *data, "-o", tmp_path / "r.md")
+    text = (tmp_path / "r.md").read_text(encoding="utf-8")
+    assert "its scaling was folded into its weights" in text
+    assert "The best mean over 3 folds is" in text
+
+
 def test_a_stopped_fit_goes_on_with_its_scaling(run, raw, tmp_path):
     path = tmp_path / "m"
     data = (raw[0], path, "--label", "label", "-q")

@@ -38,9 +38,12 @@ def certify(
             raise SoftmarginError(f"{files.title(model)} was trained with {flag} {known[name]:g}: leave {flag} out.")
     for name, flag in flags.items():
         if not is_ours and name in known and name not in given:
+            folded = (
+                " With --fold-scaling there is none to compute: it is about scaled data." if record.versions else ""
+            )
             raise SoftmarginError(
                 f"{files.title(model)} does not say which {name} it was trained with, on which the certificate "
-                f"depends: give {flag}."
+                f"depends: give {flag}.{folded}"
             )
     estimator.set_params(n_jobs=options.n_jobs, **given)
     task = TASK_NAMED[type(estimator).__name__]

@@ -20,7 +20,8 @@ FORMATS = ("onnx", "liblinear", "libsvm", "csv", "json")
 
 def export(model: Path, out: Path, format: str, *, force: bool) -> None:
     """Write the model in this format; what the format has no place for is an error."""
-    files.check_output(out, {"MODEL": model}, force=force, is_model=format in ("liblinear", "libsvm"))
+    is_model = format in ("liblinear", "libsvm")
+    files.check_output(out, {"MODEL": model}, force=force, is_model=is_model, replaces=is_model)
     with files.readable(model, is_model=True) as file:
         record = read_model(file)
         if format == "onnx":

@@ -140,8 +140,11 @@ def _check_text(head: bytes) -> None:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def check_output(path: Path, inputs: Mapping[str, Path], *, force: bool, is_model: bool) -> None:
-    """Whether the result can be written, and nothing else is lost by it: known before the work begins."""
+def check_output(path: Path, inputs: Mapping[str, Path], *, force: bool, is_model: bool, replaces: bool = True) -> None:
+    """Whether the result can be written, and nothing else is lost by it: known before the work begins.
+
+    Without `replaces` any file that is there already is kept, unless it is empty.
+    """
     if is_output_stream(path) or _descriptor(path) is not None:
         return
     for name, other in inputs.items():
@@ -160,6 +163,8 @@ def check_output(path: Path, inputs: Mapping[str, Path], *, force: bool, is_mode
         if head and not force and looks_like_model(head) != is_model:
             what = "is no model file" if is_model else "is a model file"
             raise SoftmarginError(f"{path} is there already and {what}: name another file, or replace it with --force.")
+        if head and not force and not replaces:
+            raise SoftmarginError(f"{path} is there already: name another file, or replace it with --force.")
     draft = target.parent / f".softmargin-{secrets.token_hex(8)}.tmp"
     try:
         draft.touch(exist_ok=False)

@@ -165,11 +165,16 @@ def _line(table: Table, point: tuple) -> dict[str, Any]:
     return {
         **table.params(point),
         table.measure: table.mean(point),
-        "standard_error": table.error(point),
+        "standard_error": _error(table, point),
         "folds": len(table.scores[point]),
         "relative_gap": table.gaps[point],
         **({"support_vectors": table.n_support[point]} if any(table.n_support.values()) else {}),
     }
+
+
+def _error(table: Table, point: tuple) -> float | None:
+    """One fold, which an interrupt may leave, has no standard error."""
+    return table.error(point) if len(table.scores[point]) > 1 else None
 
 
 def _show_table(table: Table, chosen: dict[str, float]) -> None:
@@ -184,7 +189,7 @@ def _found(table: Table, chosen: dict[str, float]) -> dict[str, Any]:
     return {
         "chosen": chosen,
         f"{table.measure}_of_held_out_rows": table.mean(point),
-        "standard_error": table.error(point),
+        "standard_error": _error(table, point),
         "points": len(table.scores),
     }
 

@@ -34,8 +34,9 @@ def verdict(model: Any) -> tuple[str, str]:
     certificate, status = getattr(model, "certificate_", None), getattr(model, "status_", None)
     if certificate is None or not math.isfinite(certificate.primal):
         return "look", (
-            "It is not known how far this model is from the best possible: it brings no certificate, because another "
-            "program trained it. softmargin.certify computes one from the training data."
+            "It is not known how far this model is from the best possible: its file holds no certificate, because "
+            "another program trained it, or its scaling was folded into its weights. For a model of another program "
+            "softmargin certify computes one from the training data."
         )
     goal = status is None or status.reached_goal
     ended = "Training ended." if status is None else str(status)
@@ -168,7 +169,7 @@ def cost(model: Any, n_data_bytes: int | None) -> Section:
     if hasattr(model, "solver_"):
         blocks.append(Text(f"Solver: {short(model.solver_, 300)}"))
     if not last and not seconds:
-        blocks.append(Note("look", "Another program trained this model, or the file does not tell what it took."))
+        blocks.append(Note("look", "The file of this model does not tell what its training took."))
     return Section("cost", "Cost", "What the training took. Counts do not depend on the machine, seconds do.", blocks)
 
 

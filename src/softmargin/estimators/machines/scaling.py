@@ -85,7 +85,7 @@ def folded(record: ModelRecord) -> ModelRecord:
     if "thresholds_" in arrays:
         arrays["thresholds_"] = arrays["thresholds_"] - moved[0]
     arrays["coef_"] = (coef * factor).reshape(arrays["coef_"].shape)
-    values = {name: value for name, value in record.values.items() if name == "index_base_"}
+    values = {name: value for name, value in record.values.items() if name in ("index_base_", "search_")}
     return replace(record, arrays=arrays, values=values, transform=())
 
 
