@@ -96,7 +96,8 @@ def test_completion_knows_the_commands(run):
 
 
 @pytest.mark.parametrize("format", ["csv", "json"])
-def test_a_file_that_is_there_is_kept(run, folder, tmp_path, format):
+def test_a_file_that_is_there_is_kept(run, models, tmp_path, format):
+    folder, _ = models
     out = tmp_path / "rows.svm"
     out.write_text("1 1:2\n")
     error = run("export", folder / "linear", out, "--format", format, code=1).stderr
