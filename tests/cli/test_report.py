@@ -79,6 +79,28 @@ def test_a_model_with_scaling_and_calibration(run, cancer, tmp_path):
     assert ">Calibration</h3>" in text
 
 
+@pytest.mark.parametrize(
+    ("options", "call"),
+    [
+        (("--task", "rank"), "model.fit(X, y, qid=qid)"),
+        (("--task", "rank", "--scale", "maxabs"), "model.fit(X, y, ranksvm__qid=qid)"),
+        (("--task", "oneclass"), "model.fit(X)"),
+        (("--task", "regress", "--kernel", "rbf"), "model.fit(X, y)"),
+    ],
+)
+def test_the_fit_takes_what_the_task_has(run, graded, tmp_path, options, call):
+    model, out = tmp_path / "model", tmp_path / "report.md"
+    run("train", graded, model, "-q", *options)
+    run("report", model, graded, "-o", out)
+    text = out.read_text(encoding="utf-8")
+    assert f"    {call}\n" in text
+    assert "on the right side of the boundary" not in text
+    fitted = getattr(estimator := softmargin.load(model), "steps", [("", estimator)])[-1][1]
+    if hasattr(fitted, "n_free_"):
+        assert f"| Free | {fitted.n_free_[0]} |" in text
+        assert f"| Bounded | {fitted.n_bounded_[0]} |" in text
+
+
 def test_features_have_the_numbers_of_the_file(run, cancer, tmp_path):
     model, out = tmp_path / "model", tmp_path / "report.md"
     run("train", cancer, model, "--solver", "coordinate", "-q")

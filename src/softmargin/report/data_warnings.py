@@ -218,7 +218,7 @@ def _many(n: int, one: str, more: str) -> str:
 
 def _named(found: np.ndarray, names: Sequence[str]) -> str:
     shown = ", ".join(short(names[k]) for k in found[:NAMED])
-    return shown + (", ..." if found.size > NAMED else "")
+    return shown + (" and others" if found.size > NAMED else "")
 
 
 def short(name: Any, limit: int = 60) -> str:

@@ -139,7 +139,7 @@ def report(
         _measures(model, core, fitted, X, targets, qid),
         _data(core, fitted, rows, targets, names),
         training.cost(fitted, _n_bytes(rows)),
-        _repeat(model, fitted, rows, targets, command),
+        _repeat(model, fitted, rows, targets, command, has_queries=qid is not None),
     ]
     kind = type(last).__name__
     subtitle = f"{number(rows.shape[0])} rows, {number(rows.shape[1])} features"
@@ -183,6 +183,8 @@ def _margins(model: Any, fitted: Any, X: Any, y: Any, sample_weight: Any) -> Sec
     if counts:
         blocks.append(Facts(counts))
     classes = getattr(fitted, "classes_", None)
+    if classes is None or not hasattr(model, "decision_function"):
+        intro = "Support vectors are the rows that hold the model in place; others could be left out without a change."
     if classes is None or y is None or not hasattr(model, "decision_function"):
         if not counts:
             blocks.append(Text("Margins are those of models that learn classes."))
@@ -240,7 +242,14 @@ def _support_facts(fitted: Any) -> list[Fact]:
         n = int(np.count_nonzero(np.abs(dual).reshape(len(dual), -1).max(axis=1)))
     else:
         return []
-    return [Fact("Support vectors", number(n), "Training rows that the model depends on.")]
+    facts = [Fact("Support vectors", number(n), "Training rows that the model depends on.")]
+    free, bounded = (np.ravel(getattr(fitted, name, ())) for name in ("n_free_", "n_bounded_"))
+    if free.size == bounded.size == 1:  # of several pairs of classes a row may be both
+        facts += [
+            Fact("Free", number(int(free[0])), "Of these, those on the edge of the margin or the tube."),
+            Fact("Bounded", number(int(bounded[0])), "Those beyond it, which pull with all their weight."),
+        ]
+    return facts
 
 
 def _weights(model: Any, fitted: Any, rows: Any, names: list[str]) -> Section:
@@ -329,13 +338,17 @@ def _data(core: Any, fitted: Any, rows: Any, y: Any, names: list[str]) -> Sectio
     return Section("data", "Warnings about the data", intro, notes)
 
 
-def _repeat(model: Any, fitted: Any, rows: Any, y: Any, command: str | None) -> Section:
+def _repeat(model: Any, fitted: Any, rows: Any, y: Any, command: str | None, *, has_queries: bool) -> Section:
     versions = {"softmargin": softmargin.__version__, "python": platform.python_version(), "numpy": np.__version__}
     parameters = [
         [name, short(repr(value), PARAMETER_TEXT)] for name, value in sorted(fitted.get_params(deep=False).items())
     ]
     shown = short(" ".join(repr(model).split()), 2000)
-    code = f"{_imports(model)}\n\nmodel = {shown}\nmodel.fit(X, y)"
+    task = task_behind(fitted)
+    given = "X" if task is not None and task.target == "nothing" else "X, y"
+    if has_queries and task is not None and task.target == "queries":
+        given += f", {model.steps[-1][0]}__qid=qid" if hasattr(model, "steps") else ", qid=qid"
+    code = f"{_imports(model)}\n\nmodel = {shown}\nmodel.fit({given})"
     blocks: list[Block] = [
         Facts([Fact(name, version, "Version that wrote this report.") for name, version in versions.items()]),
         Facts(

@@ -57,7 +57,7 @@ def path(search: Any, model: Any) -> Section:
             lines.append(Line(label or name, [known.get(place) for place in grid.tolist()]))
         return Chart(title, told + more, x, name, grid.tolist(), lines, log_x=bool(grid[0] > 0.0))
 
-    charts = [chart(found["measure"], "Score", score, told)]
+    charts = [chart(found["measure"].replace("_", " "), "Score", score, told)]
     if sizes.any():
         told = "The most in any fold: what a kernel model stores, and the rows that any other depends on."
         charts.append(chart("support vectors", "Support vectors", sizes, told))

@@ -47,13 +47,14 @@
       label: name, stroke: ink, grid, ticks: grid, labelSize: 22, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
       values: (u, splits) => splits.map((v) => (v == null ? null : isLog && !Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6) ? "" : shown(v))),
     });
+    const room = (u, values) => Math.max(50, 22 + 7 * Math.max(...(values || [""]).map((text) => String(text ?? "").length)));
     const options = {
       width: Math.max(place.clientWidth, 220), height: 270, series: [{ label: chart.xName, value: (u, v) => (v == null ? "" : shown(v)) }, ...series],
       scales: {
         x: { time: false, distr: chart.logX ? 3 : 1, range: range(chart.xRange) || (bars.length ? (u, low, high) => [low - halfBar, high + halfBar] : undefined) },
         y: { distr: chart.logY ? 3 : 1, range: range(chart.yRange) || (bars.length ? (u, low, high) => [0, high * 1.05 || 1] : undefined) },
       },
-      axes: [axis(chart.xName, chart.logX), { ...axis(chart.yName, chart.logY), size: 62 }],
+      axes: [axis(chart.xName, chart.logX), { ...axis(chart.yName, chart.logY), size: room }],
       legend: { markers: { dash: (u, i) => (u.series[i].dash ? "dashed" : "solid") } },
       cursor: { drag: { x: false, y: false }, points: { size: 8 } },
     };
