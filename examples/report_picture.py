@@ -11,7 +11,14 @@ from sklearn.preprocessing import scale
 
 from softmargin import LinearSVC
 
-OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--hide-scrollbars",
+)
 SIZE = (900, 1250)
 
 

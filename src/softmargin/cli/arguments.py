@@ -64,7 +64,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for s
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.")]
 Label = Annotated[
     str | None,
-    typer.Option(help="Column of the labels: a name (.csv, .tsv, .parquet, .npz) or a number.", show_default=False),
+    typer.Option(
+        help="Column of the labels: a name (.csv, .tsv, .parquet, .npz) or a number from 0; -1 is the last.",
+        show_default=False,
+    ),
 ]
 NumberOfFeatures = Annotated[
     int | None,

@@ -145,7 +145,8 @@ def tune(
 ) -> None:
     """Choose C (and gamma, epsilon, nu) by cross-validation, and train the best model on all of DATA.
 
-    Rows of a query stay together. Ctrl-C ends the search: the best of what was found is trained and written.
+    What is given by -C, --gamma, --epsilon or --nu is not searched; their defaults below are those of train. Rows of a
+    query stay together. Ctrl-C ends the search: the best of what was found is trained and written.
     """
     given |= {"n_jobs": jobs} | ({"no_qid": True} if no_qid else {})
     train_options.check(given, train_options.task_meant(given), given.get("kernel"))
