@@ -148,6 +148,14 @@ def test_kinds_of_numbers_as_labels_may_be_mixed(tmp_path):
     np.testing.assert_array_equal(store.y, np.append(Y[:30], Y[30:] / 2.0))
 
 
+def test_which_targets_there_are_is_known_without_reading_them(tmp_path):
+    X, y, weights = np.ones((4, 2)), np.arange(4), np.ones(4)
+    store = Store.write(tmp_path / "store", [(X, y, weights)])
+    assert store.target_names == ("y", "sample_weight")
+    assert not {"y", "sample_weight", "qid"} & {*vars(store)}
+    assert Store.write(tmp_path / "bare", [X]).target_names == ()
+
+
 def test_rows_without_targets_and_memory_that_is_used_again(tmp_path):
     def batches():
         buffer = np.empty((10, 5))
