@@ -555,6 +555,17 @@ class TestMap:
             store.map(function, tmp_path / "values.npy")
         assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
+    def test_a_full_disk_is_told_with_the_file_and_leaves_nothing(self, tmp_path):
+        store = example(tmp_path)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
+        try:
+            with pytest.raises(OSError, match=r"nothing of it is left.*values\.npy"):
+                store.map(lambda rows: np.ones((len(rows), 1000)), tmp_path / "values.npy")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
     def test_the_name_says_npy(self, tmp_path):
         with pytest.raises(SoftmarginError, match=r"must end in \.npy"):
             example(tmp_path).map(lambda rows: rows[:, 0], tmp_path / "labels.txt")
