@@ -56,7 +56,8 @@ COLUMNS = {
 REMARKS: tuple[str, ...] = (
     "The path on rcv1: its hardest fit costs only about ten times as much as its easiest, so that the sum of 20 is far "
     "above 3 times the hardest, and a start from the solution of the C before saves about a quarter of the passes at "
-    "large C and none at small C. On a9a the hardest fit outweighs the others.",
+    "large C and none at small C. On a9a the hardest fit outweighs the others. Dual variables of the last C were tried "
+    "scaled, kept, half way between both, and extrapolated from two: 5 % apart (docs/design/012).",
 )
 
 

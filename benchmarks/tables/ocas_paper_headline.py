@@ -59,7 +59,11 @@ COLUMNS = {
     "speed_up": ("speed-up", ".2f"),
     "own_gb": ("own memory GB", ".2f"),
 }
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "1 GiB mapped: chunks that do not stay mapped are mapped anew in every pass, page by page. Tried, and kept: the "
+    "first chunks stay mapped, a chunk is not checked again, its pages are touched ahead, and large pages are asked "
+    "for (docs/design/013). So all of the free memory may be mapped by default.",
+)
 
 
 def main() -> None:

@@ -44,7 +44,11 @@ COLUMNS = {
     "primal_below": ("primal below scikit-learn's, relative", ".1e"),
     "met": ("goal met", ""),
 }
-REMARKS: tuple[str, ...] = ()
+REMARKS: tuple[str, ...] = (
+    "LinearSVC on a few hundred rows: LIBLINEAR is one call for all classes. In a profile of iris the visits of rows "
+    "are 6 % of our time, the judge 12 %, and most of the rest is Python between calls of a few microseconds, for each "
+    "class and each look at the gap. What was tried is in docs/design/012, under the goals that were missed.",
+)
 
 
 def main() -> None:

@@ -148,6 +148,14 @@ def test_kinds_of_numbers_as_labels_may_be_mixed(tmp_path):
     np.testing.assert_array_equal(store.y, np.append(Y[:30], Y[30:] / 2.0))
 
 
+def test_which_targets_there_are_is_known_without_reading_them(tmp_path):
+    X, y, weights = np.ones((4, 2)), np.arange(4), np.ones(4)
+    store = Store.write(tmp_path / "store", [(X, y, weights)])
+    assert store.target_names == ("y", "sample_weight")
+    assert not {"y", "sample_weight", "qid"} & {*vars(store)}
+    assert Store.write(tmp_path / "bare", [X]).target_names == ()
+
+
 def test_rows_without_targets_and_memory_that_is_used_again(tmp_path):
     def batches():
         buffer = np.empty((10, 5))
@@ -545,6 +553,17 @@ class TestMap:
         store = example(tmp_path)
         with pytest.raises(SoftmarginError, match=message):
             store.map(function, tmp_path / "values.npy")
+        assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+    def test_a_full_disk_is_told_with_the_file_and_leaves_nothing(self, tmp_path):
+        store = example(tmp_path)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
+        try:
+            with pytest.raises(OSError, match=r"nothing of it is left.*values\.npy"):
+                store.map(lambda rows: np.ones((len(rows), 1000)), tmp_path / "values.npy")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
     def test_the_name_says_npy(self, tmp_path):

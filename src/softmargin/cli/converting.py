@@ -114,7 +114,7 @@ def _summary(store: Store) -> dict[str, Any]:
         "features": store.n_cols,
         "values": store.size,
         "type": str(store.dtype),
-        "labels": store.y is not None,
-        "queries": store.qid is not None,
+        "labels": "y" in store.target_names,
+        "queries": "qid" in store.target_names,
         "bytes": n_bytes,
     }

@@ -129,8 +129,9 @@ def _joined(name: str, partitions: range, rows: Sequence[RowAccess], parts: Sequ
             column = column[:, 0]
         if column.shape != (own.n_rows,):
             raise SoftmarginError(
-                f"partition {number} has {own.n_rows} rows of X, but {name} has the shape {column.shape} there: give X "
-                f"and {name} the same partitions, for example {name}.rechunk(X.chunks[0])."
+                f"partition {number} has {own.n_rows} rows of X, but {name} has the shape {column.shape} there: take "
+                f"the same rows of X and {name}, in the same partitions. Where sizes are not known, "
+                f"X.compute_chunk_sizes() finds them out; then {name}.rechunk(X.chunks[0]) can follow them."
             )
         found.append(column)
     # Labels of an empty partition may have another type.

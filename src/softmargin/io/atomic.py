@@ -9,6 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+# How writing to an open file may fail; the system does not say which file it was.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 @contextmanager
 def replacing(path: Any) -> Iterator[BinaryIO]:
@@ -31,7 +34,10 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
         if mode is not None:
             draft.chmod(stat.S_IMODE(mode))
         draft.replace(target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             draft.unlink()
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            message = f"{error.strerror}; nothing of it is left"
+            raise OSError(error.errno, message, str(target)) from None
         raise

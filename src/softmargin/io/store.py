@@ -56,6 +56,8 @@ class Store(ChunkedRows):
         The numbers of rows and columns.
     y, sample_weight, qid : ndarray of shape (n_rows,) or None
         The targets, weights and queries of the rows, if the store has them. They are read at first use.
+    target_names : tuple of str
+        Which of y, sample_weight and qid the store has. This reads none of them.
     feature_names : tuple of str or None
         The names of the columns.
     """
@@ -184,6 +186,10 @@ class Store(ChunkedRows):
         """Identifies rows, targets, weights and queries, by their checksums."""
         manifest = self._folder.manifest
         return f"{self.shape} {sorted(manifest.targets.items())} {[chunk.crc for chunk in manifest.chunks]}"
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return tuple(name for name in TARGET_TYPES if name in self._folder.manifest.targets)
 
     @cached_property
     def y(self) -> np.ndarray | None:

@@ -19,7 +19,7 @@ Departs from the paper: a start from dual variables is one more plane, which has
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from softmargin.core.kinds import BOX
 from softmargin.core.result import Solution
 from softmargin.core.stopping import RULES, Measure
 from softmargin.problems.box_qp import BoxQP
-from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.planes import Point
 from softmargin.solvers.cutting_plane.state import PlaneState, begun, init_planes
@@ -48,17 +47,28 @@ class Minimiser:
     measure: Measure
 
 
+class LossParameters(NamedTuple):
+    """What tells one loss of the same rows from another."""
+
+    C: float
+    epsilon: float
+    nu: float
+
+    @classmethod
+    def of(cls, problem: BoxQP) -> "LossParameters":
+        return cls(problem.loss.C, problem.loss.epsilon, problem.loss.nu)
+
+
 @dataclass(frozen=True)
 class KernelPlanes:
-    """The scratch of a `KernelOCAS`: the cutting planes, the best minimiser so far, and the loss both belong to."""
+    """The scratch of a `KernelOCAS`: the cutting planes, the best minimiser so far, and the loss both belong to.
+
+    States are only handed on between equal data, so that the parameters of the loss are enough to know it by.
+    """
 
     planes: PlaneState
     best: Minimiser
-    loss: RowLoss
-
-    def is_of(self, loss: RowLoss) -> bool:
-        """Whether this is about a loss with the same parameters. States are only handed on between equal data."""
-        return all(getattr(self.loss, name) == getattr(loss, name) for name in ("C", "epsilon", "nu"))
+    loss: LossParameters
 
 
 def is_of_C(start: Any, C: float) -> bool:
@@ -102,7 +112,8 @@ class KernelOCAS:
             )
         state = first_state(problem, start)
         known = state.scratch
-        return state if isinstance(known, KernelPlanes) and known.is_of(problem.loss) else replace(state, scratch=None)
+        is_known = isinstance(known, KernelPlanes) and known.loss == LossParameters.of(problem)
+        return state if is_known else replace(state, scratch=None)
 
     def _begin(self, problem: BoxQP, state: DualState) -> DualState:
         """With the plane of w = 0, or that of the given variables and one that has their dual value."""
@@ -135,7 +146,7 @@ class KernelOCAS:
             beta=best.beta,
             f=best.f,
             is_stalled=self._ocas.is_stalled(planes),
-            scratch=KernelPlanes(planes, best, problem.loss),
+            scratch=KernelPlanes(planes, best, LossParameters.of(problem)),
         ).counted(problem)
 
     def _measured(self, problem: BoxQP, minimiser: Point) -> Minimiser:
