@@ -36,8 +36,8 @@ COLUMNS = {
     "met": ("goal met", ""),
 }
 REMARKS: tuple[str, ...] = (
-    "What is missed is a matter of 9 ms on rcv1. On bio at C = 0.01 OCAS is taken for what it needs at a gap of 1e-3; to "
-    "1e-6 with a free intercept coordinate descent would have been ahead, which is not known before.",
+    "What is missed is a matter of 9 ms on rcv1. On bio at C = 0.01 OCAS is taken for what it needs at a gap of 1e-3; "
+    "to 1e-6 with a free intercept coordinate descent would have been ahead, which is not known before.",
 )
 
 

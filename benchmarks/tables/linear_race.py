@@ -68,9 +68,9 @@ COLUMNS = {
     "met": ("not slower", ""),
 }
 REMARKS: tuple[str, ...] = (
-    "Measured in parts, on the commits above. Still missing, at a gap of 1e-6: mnist with ten classes from C = 1 on, and "
-    "mnist even at C = 100. In the parts that were measured last a rival is also given up at a tolerance at which it "
-    "takes 5 times our time and is not as good as we are.",
+    "Measured in parts, on the commits above. Still missing, at a gap of 1e-6: mnist with ten classes from C = 1 on, "
+    "and mnist even at C = 100. In the parts that were measured last a rival is also given up at a tolerance at which "
+    "it takes 5 times our time and is not as good as we are.",
     "20 newsgroups at C = 0.01 and a gap of 1e-6: 20 fits of 15 ms each, about a quarter of it in the judge when it "
     "was profiled at a gap of 1e-3.",
 )
