@@ -77,7 +77,7 @@ def _add(table: record.Table, problem: RankingProblem, kind: str, solver: str, b
     seconds, iterations = found["seconds"], found.pop("iterations")
     if kind == "classification":
         base[solver] = seconds
-    paper, theirs = (PAPER.get((problem.name, k)) for k in (kind, "classification"))
+    paper, theirs = (PAPER.get((problem.name, k)) for k in (kind, "classification"))  # of SVM-perf
     table.add(
         part="time",
         data=problem.name,
@@ -85,13 +85,20 @@ def _add(table: record.Table, problem: RankingProblem, kind: str, solver: str, b
         n_rows=problem.n_rows,
         C=C,
         solver=solver,
-        paper_seconds=SVM_LIGHT.get(problem.name) if is_slow else paper,
+        paper_seconds=_printed(problem.name, kind, solver),
         iterations=iterations or None,
         of_classification=seconds / base[solver] if kind == "ordinal" else None,
         paper_of_classification=paper / theirs if kind == "ordinal" and paper and theirs else None,
         microseconds=None if is_slow else 1e6 * seconds / (problem.n_rows * iterations),
         **found,
     )
+
+
+def _printed(name: str, kind: str, solver: str) -> float | None:
+    """The paper's seconds, of SVM-perf beside CPA and of SVM-light; the others are not in its table."""
+    if solver in DECOMPOSITION:
+        return SVM_LIGHT.get(name) if solver == "SVM-light" else None
+    return PAPER.get((name, kind)) if solver == "CPA" else None
 
 
 def _add_prbep(table: record.Table, problem: RankingProblem) -> None:
