@@ -122,6 +122,7 @@ def _tried(train: RankingProblem, test: RankingProblem, C: float, epsilon: float
     run = _perf.fit(train, "classification", "CPA", C, limit, epsilon)
     return {
         "seconds": run.seconds,
+        "n_fits": 1,
         "iterations": run.iterations,
         "was_cut": run.was_cut,
         "ended": run.ended,
@@ -217,7 +218,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         decomposition.NOTE,
         _perf.DATA_NOTE,
         _perf.STOP_NOTE,
-        _perf.MACHINE_NOTE,
+        _perf.machine_note(rows),
     ]
 
 

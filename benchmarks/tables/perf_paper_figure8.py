@@ -53,7 +53,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         decomposition.NOTE,
         _perf.DATA_NOTE,
         _perf.STOP_NOTE + " A fit that was cut is not in the picture and the exponents, and no larger C follows.",
-        _perf.MACHINE_NOTE,
+        _perf.machine_note(rows),
     ]
 
 

@@ -196,7 +196,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         f"16.9 s for Arxiv astro-ph and 132.5 s against 31.9 s ({PHYSICS:.1f} times) for KDD04 Physics, where "
         "SVM-light takes 80.1 s and 1,040.2 s.",
         _perf.STOP_NOTE,
-        _perf.MACHINE_NOTE,
+        _perf.machine_note(rows),
         "PRBEP: precision/recall break-even point on the other half of the rows; C from "
         f"{', '.join(f'{C:g}' for C in GRID)} by a quarter of the training half; the paper chose it on the "
         "test set. c11 has 737 positive documents here, half of them to train with.",
