@@ -4,7 +4,7 @@ import pytest
 from benchmarks.tables import _kernel_verdicts as kernel
 from benchmarks.tables import _linear_verdicts as linear
 from benchmarks.tables import _summary
-from benchmarks.tables._hmg import ALL_ROWS, HMG, HMG_OWN, MVP, ONE_OWN, ONE_ROW, SECOND
+from benchmarks.tables._hmg import ALL_ROWS, HMG, HMG_FREE, HMG_OWN, MVP, ONE_FREE, ONE_ROW, SECOND
 from benchmarks.tables._summary import NOT_YET, PAPERS
 from benchmarks.tables._verdicts import is_less, of, takes
 
@@ -151,23 +151,38 @@ def test_svm_qp_table_6_keeps_parts_and_wholes_apart():
     assert said.endswith("of 1 problems a part of the rows was learned, which takes 40.0 times as long.")
 
 
-def hmg_row(rule, iterations, data="spambase", cut=False):
-    return {"data": data, "problem": data, "solver": rule, "iterations": iterations, "seconds": 1.0, "was_cut": cut}
+def hmg_row(rule, iterations, data="spambase", cut=False, objective=100.0, seconds=1.0):
+    row = {"data": data, "problem": data, "solver": rule, "iterations": iterations, "was_cut": cut}
+    return row | {"objective": objective, "seconds": seconds}
 
 
-def test_hmg_table_2_compares_the_fit_with_the_papers_stop():
+def test_hmg_table_2_compares_solves_that_came_to_their_end():
     rows = [hmg_row(MVP, 3), hmg_row(SECOND, 1), hmg_row(HMG, 21_126), hmg_row(HMG_OWN, 10_563)]
-    assert kernel.hmg_table2(rows).startswith("HMG needs 1.00 times the paper's iterations with its stop;")
-    rows[-1] |= {"was_cut": True}
-    assert kernel.hmg_table2(rows).startswith("Second order")
+    rows += [hmg_row(HMG_FREE, 10_563)]
+    said = kernel.hmg_table2(rows)
+    assert said.startswith("HMG with the paper's stop needs 1.00 (spambase) times the paper's iterations;")
+    assert "HMG with mu_max in it needs 1.00" in said
+    assert "HMG to the KKT gap needs 2.00" in said
+    rows[3] |= {"objective": 99.99}
+    said = kernel.hmg_table2(rows)
+    assert said.startswith("HMG with mu_max in it needs 1.00 (spambase)")
+    assert "the paper's stop ends more than a millionth below the others on 1 of 1 data sets" in said
+
+
+def test_hmg_a_solve_that_ended_short_is_not_the_quickest():
+    rows = [hmg_row(rule, 9, "connect-4", seconds=5.0) for rule in (MVP, SECOND, HMG)]
+    rows += [hmg_row(HMG_FREE, 9, "connect-4", objective=90.0)]
+    assert "least time on 1 of 1, with mu_max in the stop on 0 of 0" in kernel.hmg_table2(rows)
+    rows[-1] |= {"objective": 100.0}
+    assert "with mu_max in the stop on 1 of 1" in kernel.hmg_table2(rows)
 
 
 def test_hmg_table_6_compares_equal_stops():
     rows = [hmg_row(HMG, 100), hmg_row(ONE_ROW, 120)]
     assert kernel.hmg_table6(rows) == "One row needs 1.20 (spambase, paper 1.33) times the iterations of two rows."
-    rows += [hmg_row(HMG_OWN, 80), hmg_row(ONE_OWN, 120)]
+    rows += [hmg_row(HMG_FREE, 80), hmg_row(ONE_FREE, 120)]
     assert kernel.hmg_table6(rows) == (
-        "One row needs 1.20 (spambase) times the iterations of two rows; with the paper's stop 1.50 (spambase, paper "
-        "1.33)."
+        "One row needs 1.20 (spambase) times the iterations of two rows; with the paper's stop without the box 1.50 "
+        "(spambase, paper 1.33)."
     )
     assert kernel.hmg_table7([hmg_row(HMG, 100), hmg_row(ALL_ROWS, 70, cut=True)]) is None
