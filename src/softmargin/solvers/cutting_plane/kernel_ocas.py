@@ -28,7 +28,6 @@ from softmargin.core.kinds import BOX
 from softmargin.core.result import Solution
 from softmargin.core.stopping import RULES, Measure
 from softmargin.problems.box_qp import BoxQP
-from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.cutting_plane.ocas import OCAS
 from softmargin.solvers.cutting_plane.planes import Point
 from softmargin.solvers.cutting_plane.state import PlaneState, begun, init_planes
@@ -50,13 +49,13 @@ class Minimiser:
 
 @dataclass(frozen=True)
 class KernelPlanes:
-    """The scratch of a `KernelOCAS`: the cutting planes, the best minimiser so far, and the loss both belong to."""
+    """The scratch of a `KernelOCAS`: the cutting planes, the best minimiser so far, and the loss of both."""
 
     planes: PlaneState
     best: Minimiser
-    loss: RowLoss
+    loss: Any
 
-    def is_of(self, loss: RowLoss) -> bool:
+    def is_of(self, loss: Any) -> bool:
         """Whether this is about a loss with the same parameters. States are only handed on between equal data."""
         return all(getattr(self.loss, name) == getattr(loss, name) for name in ("C", "epsilon", "nu"))
 
