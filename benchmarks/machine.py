@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +38,12 @@ def describe() -> dict[str, Any]:
 
 def core_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cores(described: Mapping[str, Any]) -> str:
+    """The number of cores in words; a pinned process has fewer than the machine."""
+    number = described["cores"]
+    return f"{number} core{'' if number == 1 else 's'}"
 
 
 def commit() -> str:

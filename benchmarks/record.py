@@ -69,7 +69,7 @@ class Table:
         head = [
             f"# {self.title}",
             "",
-            f"- machine: {m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}; "
+            f"- machine: {m['cpu']}, {machine.cores(m)}, {m['memory_gib']} GiB, {m['system']}; "
             f"load {m['load_average']} at the start",
             f"- versions: {versions}",
             f"- threads: {self.threads}",

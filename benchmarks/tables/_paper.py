@@ -83,8 +83,11 @@ def produce(
     measure: Callable[[record.Table], None],
     notes: Callable[[list[dict[str, Any]]], Iterable[str]],
     remarks: Iterable[str] = (),
+    derive: Callable[[list[dict[str, Any]]], None] = lambda rows: None,
 ) -> None:
     """Measure, or with --render read back what was measured; then the notes that follow from it, and write.
+
+    `derive` fills in columns that follow from others, anew each time.
 
     With --render and --continue that is what an unfinished run has left.
 
@@ -110,6 +113,7 @@ def produce(
         table.settings = table.settings or table.cells.settings
     else:
         measure(table)
+    derive(table.rows)
     said = [*notes(table.rows), *remarks]
     if table.missing:
         said.insert(0, f"**Unfinished**; not measured yet: {', '.join(table.missing)}.")

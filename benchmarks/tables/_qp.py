@@ -86,13 +86,6 @@ DATA_NOTE = (
     "too. Which 16,100 rows of adult the paper has is not known: here they are drawn from a9a, and counts agree only "
     "roughly."
 )
-RUN_NOTE = (
-    f"runs: SVC(solver='active_set') to a KKT violation of {TOL:g} (stopping='kkt'), kernel values in double "
-    "precision. seconds: of the whole `fit`, judge included, wall clock, one thread unless the column says otherwise, "
-    f"the best of several fits where one takes less than {LONG:g} s, compiled before on generated rows; memory is "
-    "touched before, and kept by the allocator. The paper's machine was an RS/6000 of 2005: counts and ratios can be "
-    "compared, seconds cannot."
-)
 # The paper's own method: from zero, one variable at a time, with the Cholesky factor.
 PAPERS_METHOD = {"start": "cold", "equations": "factor"}
 CONDITIONS = (
@@ -317,6 +310,18 @@ def same_end(rows: Iterable[Mapping[str, Any]], one: str, other: str) -> str:
     ]
     said = f"n_s and n_c of {other}: those of {one} on {len(ended) - len(differ)} of {len(ended)} problems that ended"
     return f"{said}; not on {', '.join(differ)}." if differ else f"{said}."
+
+
+def run_note(rows: Iterable[Mapping[str, Any]]) -> str:
+    """How fits were made and timed."""
+    n_fits = max((len(one.get("all_seconds", ())) for row in rows for one in row["found"].values()), default=1)
+    best = f"the best of up to {n_fits} fits where one takes less than {LONG:g} s" if n_fits > 1 else "each fit once"
+    return (
+        f"runs: SVC(solver='active_set') to a KKT violation of {TOL:g} (stopping='kkt'), kernel values in double "
+        "precision. seconds: of the whole `fit`, judge included, wall clock, one thread unless the column says "
+        f"otherwise, {best}, compiled before on generated rows; memory is touched before, and kept by the allocator. "
+        "The paper's machine was an RS/6000 of 2005: counts and ratios can be compared, seconds cannot."
+    )
 
 
 def _distance(row: Mapping[str, Any]) -> tuple[int, int]:

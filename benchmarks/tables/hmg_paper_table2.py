@@ -30,7 +30,7 @@ COLUMNS = {
     "paper_objective": ("paper", ",.3f"),
     "seconds": ("seconds", ".2f"),
     "seconds_range": ("range", ""),
-    "times_hmg": ("seconds / HMG's with the paper's stop", ".2f"),
+    "times_hmg": ("seconds / HMG's with its stop without the box", ".2f"),
     "paper_times_hmg": ("paper", ".2f"),
     "sv_share": ("SV", ".1%"),
     "paper_sv_share": ("paper", ".1%"),
@@ -48,7 +48,8 @@ REMARKS: tuple[str, ...] = (
 def main() -> None:
     args = _hmg.options(__doc__, 1800.0, _hmg.SETS, RULES, full=True)
     title = "HMG paper, Tables 2 and 3: working-set rules, with shrinking, cache 40 MB"
-    _paper.produce(record.Table("hmg_paper_table2", title, COLUMNS, "1", args), _measure, _notes, REMARKS)
+    table = record.Table("hmg_paper_table2", title, COLUMNS, "1", args)
+    _paper.produce(table, _measure, _notes, REMARKS, _derive)
 
 
 def _measure(table: record.Table) -> None:
@@ -58,7 +59,6 @@ def _measure(table: record.Table) -> None:
         optimum = _optimum(problem, args.max_seconds) if problem.name == "spambase" else None
         rows = {rule: _hmg.figures(fits, args) for rule, fits in found.items()}
         for rule, row in rows.items():
-            iterations, seconds, objective = _hmg.beside(problem.name, rule, PAPER) or (None, None, None)
             table.add(
                 data=problem.name,
                 n_rows=problem.n_rows,
@@ -69,15 +69,25 @@ def _measure(table: record.Table) -> None:
                 solver=rule,
                 **row,
                 misses_per_iteration=row["misses"] / max(1, row["iterations"]),
-                times_hmg=_hmg.relative(row, rows.get(HMG_OWN), "seconds"),
-                paper_iterations=iterations,
-                paper_seconds=seconds,
-                paper_objective=objective,
-                paper_times_hmg=None if seconds is None else seconds / PAPER[problem.name][HMG][1],
                 optimum=optimum,
                 **_hmg.shares(problem.name),
             )
     _hmg.measured_also(table)
+
+
+def _derive(rows: list[dict[str, Any]]) -> None:
+    """The paper's numbers, and seconds by those of HMG with the stop that comes near the paper's counts."""
+    for name, found in _paper.by_name(rows).items():
+        base = found.get(HMG_FREE, found.get(HMG))
+        for rule, row in found.items():
+            iterations, seconds, objective = _hmg.beside(name, rule, PAPER) or (None, None, None)
+            row |= {
+                "times_hmg": _hmg.relative(row, base, "seconds"),
+                "paper_iterations": iterations,
+                "paper_seconds": seconds,
+                "paper_objective": objective,
+                "paper_times_hmg": None if seconds is None else seconds / PAPER[name][HMG][1],
+            }
 
 
 def _optimum(problem: KernelProblem, limit: float) -> float:
@@ -115,7 +125,11 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         ),
         _hmg.claim(
             "the same, with the paper's stop",
-            {name: _hmg.fewest(row, HMG_OWN, PAIRS, "seconds") for name, row in small_cache.items()},
+            {name: _hmg.fewest(row, HMG_OWN, (MVP, SECOND), "seconds") for name, row in small_cache.items()},
+        ),
+        _hmg.claim(
+            "the same, with its stop without the box",
+            {name: _hmg.fewest(row, HMG_FREE, (MVP, SECOND), "seconds") for name, row in small_cache.items()},
         ),
         _hmg.claim(
             "on spambase, which fits into the cache once it is shrunk, the second-order rule takes the least time",
@@ -130,7 +144,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
             {name: _hmg.most(row, LIGHT, PAIRS, "seconds") for name, row in found.items()},
         ),
         *(_beside_the_paper(name, row) for name, row in found.items()),
-        *_hmg.tests(found, [(HMG, SECOND), (HMG_OWN, SECOND), (HMG, MVP), (SECOND, MVP)]),
+        *_hmg.tests(found, [(HMG, SECOND), (HMG_FREE, SECOND), (HMG, MVP), (SECOND, MVP)]),
         _hmg.DATA_NOTE,
         _hmg.RUN_NOTE,
         _hmg.COUNT_NOTE,
@@ -161,7 +175,10 @@ def _about_the_stop(name: str, row: dict[str, dict[str, Any]], stop: str) -> str
     printed = PAPER.get(name, {}).get(HMG)
     if printed is None:
         return said
-    return f"{said} The paper prints {printed[0]:,}: that is {own['iterations'] / printed[0] - 1.0:+.1%} here."
+    said = f"{said} The paper prints {printed[0]:,}: that is {own['iterations'] / printed[0] - 1.0:+.1%} here."
+    if _hmg.ends_short(row, stop):
+        said += f" It ends short: the paper's objective, {printed[2]:,.3f}, is not that of such a stop."
+    return said
 
 
 def _beside_the_paper(name: str, row: dict[str, dict[str, Any]]) -> str:
@@ -176,11 +193,13 @@ def _beside_the_paper(name: str, row: dict[str, dict[str, Any]]) -> str:
         said = f"{row[rule][key] / row[SECOND][key]:.2f} times"
         if column is None or name not in PAPER:
             return said
-        return f"{said} (paper {PAPER[name][rule][column] / PAPER[name][SECOND][column]:.2f})"
+        printed = PAPER[name][_hmg.PAPERS_STOP.get(rule, rule)]
+        return f"{said} (paper {printed[column] / PAPER[name][SECOND][column]:.2f})"
 
+    stop, how = (HMG_FREE, " with its stop without the box") if HMG_FREE in row else (HMG, "")
     return (
-        f"{name}, against the second-order rule: HMG makes {times(HMG, 'iterations', 0)} its iterations, needs "
-        f"{times(HMG, 'kernel_evaluations')} its kernel evaluations and {times(HMG, 'seconds', 1)} its seconds; the "
+        f"{name}, against the second-order rule: HMG{how} makes {times(stop, 'iterations', 0)} its iterations, needs "
+        f"{times(stop, 'kernel_evaluations')} its kernel evaluations and {times(stop, 'seconds', 1)} its seconds; the "
         f"most violating pair {times(MVP, 'iterations', 0)}, {times(MVP, 'kernel_evaluations')} and "
         f"{times(MVP, 'seconds', 1)}."
     )

@@ -166,7 +166,12 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
             + "; of LIBSVM: "
             + ", ".join(f"{name} {_times(row)}" for name, row in _by(found, "LIBSVM").items())
             + ")",
-            {name: row["times_ocas"] >= 22 for name, row in _by(found, "SVM-light").items()},
+            # A fit that was cut has a lower bound, which may be too low to say.
+            {
+                name: is_far
+                for name, row in _by(found, "SVM-light").items()
+                if (is_far := row["times_ocas"] >= 22) or not row["was_cut"]
+            },
         ),
         _paper.claim(
             "OCAS ends with an objective no higher than CPA's",

@@ -69,7 +69,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         _perf.DATA_NOTE,
         "samples are the first rows of the same seeded order; C is that of the paper for all rows.",
         _perf.STOP_NOTE + " A fit that was cut is not in the picture and the exponents, and no larger sample follows.",
-        _perf.MACHINE_NOTE,
+        _perf.machine_note(rows),
     ]
 
 

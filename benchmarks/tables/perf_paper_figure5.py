@@ -49,7 +49,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         _perf.DATA_NOTE,
         _perf.STOP_NOTE
         + " A fit that was cut is not in the picture and the exponents, and no smaller epsilon follows.",
-        _perf.MACHINE_NOTE,
+        _perf.machine_note(rows),
     ]
 
 

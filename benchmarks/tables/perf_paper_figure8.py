@@ -53,7 +53,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         decomposition.NOTE,
         _perf.DATA_NOTE,
         _perf.STOP_NOTE + " A fit that was cut is not in the picture and the exponents, and no larger C follows.",
-        _perf.MACHINE_NOTE,
+        _perf.machine_note(rows),
     ]
 
 
@@ -66,9 +66,11 @@ def _is_faster(rows: list[dict[str, Any]]) -> dict[str, bool]:
         if solver == "SVM-light"
     }
     return {
-        name: cpa["seconds"] < slow["seconds"]
+        name: is_faster
         for name, (cpa, slow) in pairs.items()
-        if cpa is not None and not cpa["was_cut"]
+        if cpa is not None
+        and not cpa["was_cut"]
+        and ((is_faster := cpa["seconds"] < slow["seconds"]) or not slow["was_cut"])
     }
 
 

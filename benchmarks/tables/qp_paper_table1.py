@@ -151,7 +151,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "KKT violation, dual objective: by benchmarks/kernel_objective.py from dual_coef_ and support_ alone, linear "
         "and polynomial kernels in extended precision.",
         _qp.DATA_NOTE,
-        _qp.RUN_NOTE,
+        _qp.run_note(rows),
         _qp.COUNT_NOTE,
     ]
 

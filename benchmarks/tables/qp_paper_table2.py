@@ -144,7 +144,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "limit and '>=' before the ratio.",
         "names with 'all': the same name in Table 1 is the half of the data.",
         _qp.DATA_NOTE,
-        _qp.RUN_NOTE,
+        _qp.run_note(rows),
         _qp.COUNT_NOTE,
     ]
 

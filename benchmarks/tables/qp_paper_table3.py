@@ -79,7 +79,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         f"all start at zero (start='cold'), as in the paper. Full pricing up to {FULL_ROWS:,} rows. '>' marks a fit "
         "that was cut at --max-seconds; its pivots are those until then.",
         _qp.DATA_NOTE,
-        _qp.RUN_NOTE,
+        _qp.run_note(rows),
         _qp.COUNT_NOTE,
     ]
 

@@ -155,7 +155,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "candidates, 8 bytes an entry; the column 'with Q_ss' is the sum with the n_s that was found. The factor is "
         "extra, here as there. SMO has all 20 MB for its cache. The last column is what 20 MB are of the whole matrix.",
         _qp.DATA_NOTE,
-        _qp.RUN_NOTE,
+        _qp.run_note(rows),
         _qp.COUNT_NOTE,
     ]
 

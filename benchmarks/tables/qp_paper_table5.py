@@ -115,7 +115,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "after IPM: ActiveSet(start='ipm'), rank 50, then crossover; the seconds are of all three. IPM alone: "
         "SVC(solver='ipm'), where the kernel is linear. '>' marks a fit that was cut at --max-seconds.",
         _qp.DATA_NOTE,
-        _qp.RUN_NOTE,
+        _qp.run_note(rows),
         _qp.COUNT_NOTE,
     ]
 

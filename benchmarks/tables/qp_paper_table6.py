@@ -140,7 +140,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         "row, restores the optimum of all rows so far, and judges it. "
         + (f"Ended at the limit: {', '.join(cut)}; the fits are on the same rows." if cut else "None met the limit."),
         _qp.DATA_NOTE,
-        _qp.RUN_NOTE,
+        _qp.run_note(rows),
         _qp.COUNT_NOTE,
     ]
 

@@ -156,6 +156,15 @@ class TestSVC:
         assert certify(ours, X, Y, S).relative_gap <= 1.0001e-6
         assert ours.counts_["planes"] == ours.trace_["planes"][-1] > 0
 
+    def test_the_trace_has_the_slack(self):
+        model = self.fit()
+        xi = model.trace_["xi"]
+        assert np.isnan(xi[0])
+        margins = np.where(Y > 0, 1.0, -1.0) * model.decision_function(X)
+        risk = np.average(np.maximum(0.0, 1.0 - margins), weights=S)
+        assert 0.0 <= xi[-1] <= risk
+        assert xi[-1] == pytest.approx(risk, rel=1e-3)
+
     def test_a_linear_kernel_is_linear_svc(self):
         kernel = SVC(0.1, kernel="linear", solver="ocas", tol=1e-8).fit(X, Y)
         linear = LinearSVC(0.1, solver="ocas", tol=1e-8).fit(X, Y)

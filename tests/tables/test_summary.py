@@ -61,16 +61,26 @@ def test_a_verdict_is_one_sentence_for_a_cell(entry):
 
 
 def test_a_verdict_follows_the_rows(tmp_path):
-    def page(rises):
-        rows = [{"data": "a", "solver": solver, "rises": n} for solver, n in (("CPA", 3), ("OCAS", rises))]
+    def page(primal):
+        cpa, ocas = ({"data": "a", "solver": name, "curve_dual": [0.1, 0.2, 0.3]} for name in ("CPA", "OCAS"))
+        rows = [
+            cpa | {"curve_primal": [4.0, 2.0, 3.0], "last": 3.0},
+            ocas | {"curve_primal": primal, "last": primal[-1]},
+        ]
         machine = {"date": "today", "commit": "abc", "cpu": "fast", "cores": 2}
         content = {"rows": rows, "machine": machine, "missing": ["mnist"]}
         (tmp_path / "ocas_paper_figure1.json").write_text(json.dumps(content))
         return _summary.page(tmp_path)
 
-    assert "never rises on 1 of 1 data sets, that of CPA does on 1 of 1. Not measured yet: mnist." in page(0)
-    assert "never rises on 0 of 1 data sets" in page(2)
-    assert "| today | abc | fast, 2 cores |" in page(0)
+    said = page([4.0, 3.0, 2.0])
+    assert "The objective of CPA rises at 50% to 50% of the steps" in said
+    assert (
+        "falls at 100% to 100%, and ends lower on 1 of 1 data sets; the lower bound rises at every step in 2 of 2"
+        in said
+    )
+    assert "solves. Not measured yet: mnist." in said
+    assert "| today | abc | fast, 2 cores |" in said
+    assert "falls at 50% to 50%, and ends lower on 0 of 1 data sets" in page([4.0, 3.0, 3.0])
 
 
 def test_the_list_tells_minutes_and_purpose(tmp_path):

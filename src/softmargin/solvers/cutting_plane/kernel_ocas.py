@@ -162,7 +162,9 @@ class KernelOCAS:
         return Minimiser(beta, f, problem.solution(beta, f).b, measure)
 
     def measure(self, problem: BoxQP, state: DualState) -> Measure:
-        return problem.measure(state.beta, state.f) if state.scratch is None else state.scratch.best.measure
+        if state.scratch is None:
+            return problem.measure(state.beta, state.f)
+        return replace(state.scratch.best.measure, xi=state.scratch.planes.xi)
 
     def counts(self, state: DualState) -> dict[str, int]:
         planes = None if state.scratch is None else state.scratch.planes

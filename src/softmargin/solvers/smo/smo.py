@@ -139,7 +139,8 @@ class SMO:
         looks after slices of steps only. `SVC` sets it.
     stopping : str
         "relative_gap", "kkt", or "gain": that of the HMG paper, where a step that is chosen by its gain is shorter than
-        `tol` (Section 2.3), or the KKT gap is at most `tol` where the pair is not chosen so (Section 2.4).
+        `tol` (Section 2.3), or the KKT gap is at most `tol` where the pair is not chosen so (Section 2.4). Sets of
+        `decomposition` and `gain_sets` have no such length: for them it is "kkt".
     strict : bool
         Whether "gain" also asks for a KKT gap of at most `tol` where the step is short. If not, the solve ends as the
         paper's does, with the status SMALL_STEP, and its certificate says what was reached.
