@@ -129,6 +129,8 @@ def _naming(path: Any) -> Iterator[None]:
 
 def record_of(model: Any, include_training_state: bool = False) -> ModelRecord:
     """A fitted estimator as data, with the scalers and the calibration that stand around it."""
+    if hasattr(model, "to_local"):  # it was trained on a cluster
+        model = model.to_local()
     task = task_of(model)
     if task is not None:
         model._check_fitted()
@@ -140,13 +142,18 @@ def record_of(model: Any, include_training_state: bool = False) -> ModelRecord:
     if task_of(found.model) is None:
         hint = " (save its best_estimator_)" if hasattr(found.model, "best_estimator_") else ""
         raise SoftmarginError(
-            f"{type(found.model).__name__} cannot be saved{hint}: known are {', '.join(TASK_NAMED)}, but not classes "
-            "derived from them."
+            f"{_dotted(found.model)} cannot be saved{hint}: known are softmargin's {', '.join(TASK_NAMED)}, but not "
+            "classes derived from them."
         )
     record = record_of(found.model, include_training_state)
     if found.feature_names is not None:
         record.arrays["feature_names_in_"] = found.feature_names
     return replace(record, transform=found.transform, calibration=found.calibration, name=found.name)
+
+
+def _dotted(model: Any) -> str:
+    """Its class, with the library that it is from: scikit-learn has classes of the same names."""
+    return f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
 
 
 def _record_of(estimator: Any, task: Task, include_training_state: bool) -> ModelRecord:
