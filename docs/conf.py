@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "auto_examples/backreferences",
     "inspect_global_variables": True,
     "image_scrapers": ("matplotlib",),
+    "capture_repr": ("_repr_html_",),  # a report is shown; what matplotlib returns is not
 }
 
 # --- the site ------------------------------------------------------------------------------------------------------
