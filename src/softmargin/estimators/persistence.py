@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import softmargin
-from softmargin.core.errors import ModelFileError, SoftmarginError
+from softmargin.core.errors import MissingPackageError, ModelFileError, SoftmarginError
 from softmargin.estimators import validation
 from softmargin.estimators.stored.common import ORIGIN_PART, Arrays, Values
 from softmargin.io.model_file import read_model
@@ -101,8 +101,16 @@ def load(path: Any) -> Any:
         The file is damaged, of another format, or from a newer version. Loading never runs code from the file.
     """
     record = read_model(path)
+    try:
+        home = TASK_NAMED[record.kind].home
+        home.load()
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(
+            f"load makes an estimator, which needs the package {error.name}: install it, or predict with "
+            "softmargin.load_predictor, which needs NumPy alone."
+        ) from error
     with _naming(path):
-        estimator = _estimator_of(record, TASK_NAMED[record.kind].home)
+        estimator = _estimator_of(record, home)
         if not record.transform and record.calibration is None:
             return estimator
         from softmargin.estimators.stored.surroundings import wrapped
