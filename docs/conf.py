@@ -93,7 +93,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "quickstart": []}  # there is nothing else in their sections
 
 
 def _link_measurements(app, docname, source):
