@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "auto_examples/backreferences",
     "inspect_global_variables": True,
     "image_scrapers": ("matplotlib",),
+    "capture_repr": ("_repr_html_",),  # a report is shown; what matplotlib returns is not
 }
 
 # --- the site ------------------------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "quickstart": []}  # there is nothing else in their sections
 
 
 def _link_measurements(app, docname, source):

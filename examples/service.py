@@ -10,6 +10,7 @@ that one from elsewhere can do nothing but predict wrongly.
 
 import os
 from pathlib import Path
+from reprlib import repr as shown
 
 from fastapi import FastAPI, HTTPException
 
@@ -20,7 +21,13 @@ MAX_ROWS = 10_000  # of one request
 
 def service(path: str | Path | None = None) -> FastAPI:
     """The application; without a path the environment names the file in SOFTMARGIN_MODEL."""
-    predictor = softmargin.load_predictor(path or os.environ["SOFTMARGIN_MODEL"])
+    path = path or os.environ.get("SOFTMARGIN_MODEL")
+    if path is None:
+        raise SystemExit("no model: set SOFTMARGIN_MODEL to the path of a model file")
+    try:
+        predictor = softmargin.load_predictor(path)
+    except (OSError, softmargin.SoftmarginError) as error:
+        raise SystemExit(f"the model cannot be loaded: {error}") from None
     names = predictor.feature_names_in_
     if names is None:
         raise SystemExit("the model does not know the names of its features: train it on a data frame")
@@ -39,7 +46,8 @@ def service(path: str | Path | None = None) -> FastAPI:
         for k, row in enumerate(rows):
             missing, strange = sorted(set(wanted) - row.keys()), sorted(row.keys() - set(wanted))
             if missing or strange:
-                raise HTTPException(422, f"row {k}: missing features {missing}, unknown features {strange}")
+                found = f"missing features {shown(missing)}, unknown features {shown(strange)}"
+                raise HTTPException(422, f"row {k}: {found}")
         X = [[row[name] for name in wanted] for row in rows]
         try:
             answer = {

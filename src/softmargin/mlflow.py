@@ -23,8 +23,6 @@ except ModuleNotFoundError as error:
 
 __all__ = ["LogConvergence", "log_model"]
 
-# What scikit-learn's calibration keeps around a model, as data; skops does not know these types.
-_CALIBRATION = ("sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration")
 _METRICS = ("primal", "dual", "gap", "relative_gap")
 
 
@@ -48,7 +46,7 @@ def log_model(model: Any, name: str = "model", **settings: Any) -> Any:
 
     more = settings.pop("skops_trusted_types", None) or ()
     callback = f"{LogConvergence.__module__}.{LogConvergence.__name__}"  # it stays with the model that it watched
-    trusted = sorted({*SKOPS_TRUSTED_TYPES, *_CALIBRATION, callback, *more})
+    trusted = sorted({*SKOPS_TRUSTED_TYPES, callback, *more})
     if not settings.keys() & {"pip_requirements", "extra_pip_requirements", "conda_env"}:
         # without them MLflow loads the model in another process to see what it imports
         names = ("softmargin", "scikit-learn", "numpy", "skops")

@@ -56,8 +56,9 @@ def register() -> None:
 
     Call it once, before `skl2onnx.to_onnx`. Classifiers have the options `zipmap` (by default a dictionary for each
     row, from label to score; False gives an array, "columns" one output for each class), `nocl` (True: the label is the
-    position of the class) and `raw_scores` (True: the decision function as it is, with one column for two classes;
-    False: one column for each class). `CalibratedClassifierCV` around our estimators is converted by us, too.
+    position of the class) and `raw_scores` (True: the decision function, also of a calibrated model; with
+    ``zipmap=False`` two classes have one column then, and otherwise two). Searches stand for their best model.
+    `LowRankMap` and `CalibratedClassifierCV` around our estimators are converted by us, too.
     """
     try:
         import skl2onnx  # noqa: F401

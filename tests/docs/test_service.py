@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from sklearn.datasets import load_breast_cancer
 
+import softmargin
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "service.py"
 
 
@@ -15,7 +17,7 @@ def test_it_imports_what_a_container_has():
     top = {alias.name.split(".")[0] for node in tree.body if isinstance(node, ast.Import) for alias in node.names} | {
         node.module.split(".")[0] for node in tree.body if isinstance(node, ast.ImportFrom)
     }
-    assert top == {"os", "pathlib", "fastapi", "softmargin"}
+    assert top == {"os", "pathlib", "reprlib", "fastapi", "softmargin"}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -41,3 +43,25 @@ def test_it_answers(tmp_path):
     assert refused.status_code == 422
     assert "missing features ['mean radius'], unknown features ['radius']" in refused.json()["detail"]
     assert client.post("/predict", json=[]).status_code == 422
+    many = client.post("/predict", json=[rows[0] | {f"x{k}": 0.0 for k in range(1000)}])
+    assert "unknown features ['x0', 'x1', 'x10'" in many.json()["detail"]
+    assert len(many.json()["detail"]) < 200
+    for wrong in ("much", None, "NaN", "inf"):
+        assert client.post("/predict", json=[rows[0] | {"mean radius": wrong}]).status_code == 422
+
+
+def test_it_says_why_it_cannot_begin(tmp_path, monkeypatch):
+    pytest.importorskip("fastapi", reason="fastapi is not installed")
+    begin = runpy.run_path(str(EXAMPLE))["service"]
+    monkeypatch.delenv("SOFTMARGIN_MODEL", raising=False)
+    with pytest.raises(SystemExit, match="set SOFTMARGIN_MODEL"):
+        begin()
+    with pytest.raises(SystemExit, match=r"cannot be loaded: .*No such file"):
+        begin(tmp_path / "nothing")
+    (tmp_path / "text").write_text("not a model")
+    with pytest.raises(SystemExit, match=r"cannot be loaded: .*no model file"):
+        begin(tmp_path / "text")
+    X, y = load_breast_cancer(return_X_y=True)
+    softmargin.LinearSVC().fit(X, y).save(tmp_path / "nameless")
+    with pytest.raises(SystemExit, match="train it on a data frame"):
+        begin(tmp_path / "nameless")

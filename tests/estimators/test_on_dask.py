@@ -183,6 +183,15 @@ class TestTheSameProblem:
         loaded = softmargin.load(tmp_path / "model.safetensors")
         assert type(loaded) is type(found.to_local()) is softmargin.LinearSVC
         assert_same_bits(loaded, found)
+        softmargin.save(found, tmp_path / "again.safetensors")
+        assert_same_bits(softmargin.load(tmp_path / "again.safetensors"), found)
+
+    def test_a_model_becomes_a_graph(self, client):
+        pytest.importorskip("onnx", reason="onnx is not installed")
+        from softmargin.onnx import to_onnx
+
+        found = LinearSVC().fit(*on_dask(*problem()))
+        assert [output.name for output in to_onnx(found).graph.output] == ["label", "scores"]
 
     def test_frames_bring_the_names_of_their_columns(self, client):
         import dask.dataframe as dd

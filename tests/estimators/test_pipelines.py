@@ -196,6 +196,22 @@ assert foreign <= {"softmargin", "numpy"}, foreign
         done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
+    @pytest.mark.parametrize("missing", ["sklearn", "scipy"])
+    def test_load_leads_there_where_other_packages_are_missing(self, tmp_path, iris, missing):
+        save(LinearSVC().fit(*iris), tmp_path / "m")
+        code = f"""
+import sys
+sys.modules[{missing!r}] = None
+import softmargin
+try:
+    softmargin.load("m")
+except ImportError as error:
+    print(error)
+"""
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert f"needs the package {missing}" in done.stdout
+        assert "softmargin.load_predictor, which needs NumPy alone" in done.stdout
+
 
 class TestCalibration:
     @pytest.mark.parametrize("n_classes", [2, 3])

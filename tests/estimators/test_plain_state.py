@@ -10,8 +10,9 @@ import pytest
 import sklearn
 import skops.io
 from sklearn.base import is_outlier_detector
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from softmargin import (
     CPA,
@@ -182,6 +183,12 @@ def test_every_estimator_and_solver_is_trusted():
     names = {name.rpartition(".")[2] for name in SKOPS_TRUSTED_TYPES}
     kinds = {type(model).__name__ for model in MODELS}
     assert {"SVR", "LinearSVR", "OneClassSVM", "LinearOneClassSVM"} <= kinds <= names
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_a_calibrated_model_through_skops(binary, method):
+    model = CalibratedClassifierCV(make_pipeline(StandardScaler(), LinearSVC()), method=method).fit(*binary)
+    np.testing.assert_array_equal(through_skops(model).predict_proba(binary[0]), model.predict_proba(binary[0]))
 
 
 def test_skops_loads_nothing_of_ours_that_is_not_trusted(binary):

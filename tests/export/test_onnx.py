@@ -8,12 +8,15 @@ import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
+from sklearn.svm import SVC as SklearnSVC
 
 from softmargin import (
     SVC,
+    SVCCV,
     SVR,
     LinearOneClassSVM,
     LinearSVC,
@@ -194,9 +197,16 @@ def test_searches_stand_for_their_best_model(iris):
         LinearSVCCV(Cs=[0.1, 1.0], cv=2),
         make_pipeline(StandardScaler(), LinearSVCCV(Cs=[0.1, 1.0], cv=2)),
         GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"svc__C": [1.0, 10.0]}, cv=2),
+        CalibratedClassifierCV(LinearSVCCV(Cs=[0.1, 1.0], cv=2), ensemble=False, cv=2),
+        CalibratedClassifierCV(make_pipeline(StandardScaler(), SVCCV(Cs=[0.1, 1.0], cv=2)), cv=2),
     ):
         model.fit(X, y)
         np.testing.assert_array_equal(run(to_onnx(model), X)["label"], model.predict(X))
+
+
+def test_a_frozen_model(iris):
+    model = make_pipeline(StandardScaler(), FrozenEstimator(LinearSVC().fit(*iris))).fit(*iris)
+    np.testing.assert_array_equal(run(to_onnx(model), iris[0])["label"], model.predict(iris[0]))
 
 
 def test_float32_rows(cancer):
@@ -225,8 +235,12 @@ class TestRefused:
                 to_onnx(given)
 
     def test_a_step_that_is_not_known(self, iris):
-        with pytest.raises(SoftmarginError, match="'pca' is a PCA"):
+        with pytest.raises(SoftmarginError, match=r"'pca' is a PCA, .* skl2onnx, which knows other steps"):
             to_onnx(make_pipeline(PCA(2), LinearSVC()).fit(*iris))
+
+    def test_a_model_of_others(self, iris):
+        with pytest.raises(SoftmarginError, match=r"sklearn\.svm\._classes\.SVC is no estimator of softmargin"):
+            to_onnx(make_pipeline(StandardScaler(), SklearnSVC()).fit(*iris))
 
     def test_a_type_of_the_input(self, iris):
         with pytest.raises(SoftmarginError, match="dtype=int64"):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import softmargin
-from softmargin.core.errors import ModelFileError, SoftmarginError
+from softmargin.core.errors import MissingPackageError, ModelFileError, SoftmarginError
 from softmargin.estimators import validation
 from softmargin.estimators.stored.common import ORIGIN_PART, Arrays, Values
 from softmargin.io.model_file import read_model
@@ -101,8 +101,16 @@ def load(path: Any) -> Any:
         The file is damaged, of another format, or from a newer version. Loading never runs code from the file.
     """
     record = read_model(path)
+    try:
+        home = TASK_NAMED[record.kind].home
+        home.load()
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(
+            f"load makes an estimator, which needs the package {error.name}: install it, or predict with "
+            "softmargin.load_predictor, which needs NumPy alone."
+        ) from error
     with _naming(path):
-        estimator = _estimator_of(record, TASK_NAMED[record.kind].home)
+        estimator = _estimator_of(record, home)
         if not record.transform and record.calibration is None:
             return estimator
         from softmargin.estimators.stored.surroundings import wrapped
@@ -129,6 +137,8 @@ def _naming(path: Any) -> Iterator[None]:
 
 def record_of(model: Any, include_training_state: bool = False) -> ModelRecord:
     """A fitted estimator as data, with the scalers and the calibration that stand around it."""
+    if hasattr(model, "to_local"):  # it was trained on a cluster
+        model = model.to_local()
     task = task_of(model)
     if task is not None:
         model._check_fitted()
@@ -140,13 +150,18 @@ def record_of(model: Any, include_training_state: bool = False) -> ModelRecord:
     if task_of(found.model) is None:
         hint = " (save its best_estimator_)" if hasattr(found.model, "best_estimator_") else ""
         raise SoftmarginError(
-            f"{type(found.model).__name__} cannot be saved{hint}: known are {', '.join(TASK_NAMED)}, but not classes "
-            "derived from them."
+            f"{_dotted(found.model)} cannot be saved{hint}: known are softmargin's {', '.join(TASK_NAMED)}, but not "
+            "classes derived from them."
         )
     record = record_of(found.model, include_training_state)
     if found.feature_names is not None:
         record.arrays["feature_names_in_"] = found.feature_names
     return replace(record, transform=found.transform, calibration=found.calibration, name=found.name)
+
+
+def _dotted(model: Any) -> str:
+    """Its class, with the library that it is from: scikit-learn has classes of the same names."""
+    return f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
 
 
 def _record_of(estimator: Any, task: Task, include_training_state: bool) -> ModelRecord:

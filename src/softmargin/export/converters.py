@@ -13,18 +13,25 @@ from skl2onnx.common._registration import get_converter, get_shape_calculator
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 
 from softmargin.core.errors import SoftmarginError
-from softmargin.estimators.stored.parts import CalibratedClassifierCV, records_of
-from softmargin.export.formulas import Outputs, decision_columns, mean_of, outputs_of, plain_labels
+from softmargin.estimators.stored.parts import (
+    CalibratedClassifierCV,
+    Pipeline,
+    expansion_of_map,
+    records_of,
+    settled,
+)
+from softmargin.export.formulas import Outputs, decision_columns, expanded, mean_of, outputs_of, plain_labels
 from softmargin.export.nodes import LEAST_OPSET, Arithmetic
 from softmargin.io.record import ModelRecord
 from softmargin.prediction.machine import Machine
-from softmargin.tasks.records import TASKS, task_behind
+from softmargin.tasks.records import MAPS, SEARCHES, TASKS, task_behind
 
 _CALIBRATED = "SklearnCalibratedClassifierCV"
-_SWITCHES: dict[str, list[Any]] = {"nocl": [True, False], "raw_scores": [True, False]}
-_OPTIONS_OF = {
-    "classes": {"zipmap": [True, False, "columns"], "output_class_labels": [False, True], **_SWITCHES},
-    "nothing": _SWITCHES,
+_OPTIONS: dict[str, list[Any]] = {  # of classifiers
+    "zipmap": [True, False, "columns"],
+    "output_class_labels": [False, True],
+    "nocl": [True, False],
+    "raw_scores": [True, False],
 }
 
 
@@ -69,8 +76,12 @@ def register_all() -> None:
             f"Softmargin{task.name}",
             _shape,
             _convert,
-            options=_OPTIONS_OF.get(task.target),
+            options=_OPTIONS if task.target == "classes" else None,
         )
+    for search in SEARCHES:  # they choose models of classes
+        update_registered_converter(search.load(), f"Softmargin{search.name}", _shape, _convert, options=_OPTIONS)
+    for features in MAPS:
+        update_registered_converter(features.load(), f"Softmargin{features.name}", _shape_of_map, _convert_map)
 
     def shape(operator: Any) -> None:
         (_shape if _holds_ours(operator.raw_operator) else theirs[0])(operator)
@@ -78,24 +89,29 @@ def register_all() -> None:
     def convert(scope: Any, operator: Any, container: Any) -> None:
         (_convert if _holds_ours(operator.raw_operator) else theirs[1])(scope, operator, container)
 
-    update_registered_converter(CalibratedClassifierCV, _CALIBRATED, shape, convert, options=_OPTIONS_OF["classes"])
+    update_registered_converter(CalibratedClassifierCV, _CALIBRATED, shape, convert, options=_OPTIONS)
 
 
 def _holds_ours(calibrated: Any) -> bool:
-    inner = calibrated.calibrated_classifiers_[0].estimator
-    while hasattr(inner, "steps") or hasattr(inner, "estimator"):
-        inner = inner.steps[-1][1] if hasattr(inner, "steps") else inner.estimator
-    return task_behind(inner) is not None
+    inner = settled(calibrated.calibrated_classifiers_[0].estimator)
+    return task_behind(inner[-1] if isinstance(inner, Pipeline) else inner) is not None
 
 
 def _options(scope: Any, model: Any) -> dict[str, Any]:
-    makes_labels = {"zipmap": True} if hasattr(model, "classes_") else {}
-    return scope.get_options(model, {**makes_labels, "nocl": False, "raw_scores": False})
+    """One-class models have labels but no classes, and no options: their scores are always as they are."""
+    if not hasattr(model, "classes_"):
+        return {"zipmap": False, "nocl": False, "raw_scores": True}
+    return scope.get_options(model, {"zipmap": True, "nocl": False, "raw_scores": False})
+
+
+def _are_raw(options: dict[str, Any]) -> bool:
+    """Whether scores stay as they are; a dictionary for each row, or an output for each class, need one of each."""
+    return options["raw_scores"] and options["zipmap"] is False
 
 
 def _score_type(scope: Any, model: Any) -> Any:
     """float64, but ZipMap, which makes the dictionaries, takes float32 only."""
-    makes_dictionaries = _options(scope, model).get("zipmap", False) not in (False, "columns")
+    makes_dictionaries = _options(scope, model)["zipmap"] not in (False, "columns")
     return FloatTensorType if makes_dictionaries else DoubleTensorType
 
 
@@ -116,6 +132,19 @@ def _shape(operator: Any) -> None:
         operator.outputs[1].type = _score_type(scope, model)([n_rows, width])
 
 
+def _shape_of_map(operator: Any) -> None:
+    n_rows = operator.inputs[0].get_first_dimension()
+    operator.outputs[0].type = DoubleTensorType([n_rows, operator.raw_operator.n_components_])
+
+
+def _convert_map(scope: Any, operator: Any, container: Any) -> None:
+    nodes = _Container(scope, container)
+    math = Arithmetic(nodes)
+    rows = math.cast(operator.inputs[0].full_name, np.float64)
+    features = expanded(math, rows, expansion_of_map(operator.raw_operator))
+    nodes.put("Identity", [features], operator.outputs[0].full_name)
+
+
 def _labels(machine: Machine, options: dict[str, Any]) -> np.ndarray:
     """Labels as skl2onnx has them: whole numbers are integers."""
     assert machine.classes is not None
@@ -130,7 +159,7 @@ def _width(machine: Machine, records: list[ModelRecord], options: dict[str, Any]
     n_columns = decision_columns(machine)
     if records[0].calibration is not None and not options["raw_scores"]:
         return machine.classes.size if machine.classes is not None else 1
-    return 2 if n_columns == 1 and not options["raw_scores"] and machine.thresholds is None else n_columns
+    return 2 if n_columns == 1 and not _are_raw(options) and machine.thresholds is None else n_columns
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -164,6 +193,6 @@ def _scores(math: Arithmetic, found: Outputs, machine: Machine, options: dict[st
             "raw_scores=True needs one model, but this calibration holds one for each fold: use "
             "CalibratedClassifierCV(ensemble=False), or drop raw_scores."
         )
-    if decision_columns(machine) == 1 and not options["raw_scores"]:
+    if decision_columns(machine) == 1 and not _are_raw(options):
         return math.side_by_side([math.apply("Neg", found.decisions), found.decisions])
     return found.decisions

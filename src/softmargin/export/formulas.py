@@ -92,6 +92,11 @@ def columns(math: Arithmetic, X: str, machine: Machine) -> str:
     if isinstance(function, LinearMap):
         products = math.apply("MatMul", X, np.ascontiguousarray(function.coef.T))
         return math.apply("Add", products, function.intercept)
+    return expanded(math, X, function)
+
+
+def expanded(math: Arithmetic, X: str, function: Expansion) -> str:
+    """Weighted sums of kernel values, shape (n, columns)."""
     if function.kernel is None or function.vectors is None:
         values = math.columns(X, function.support)
     else:

@@ -231,7 +231,8 @@ def task_for(word: str, *, has_kernel: bool) -> Task | None:
     return next((task for task in TASKS if (task.word, task.has_kernel) == (word, has_kernel)), None)
 
 
-# For skops.io.load(..., trusted=...) and MLflow's skops_trusted_types: every type of ours that a fitted model may hold.
+# For skops.io.load(..., trusted=...) and MLflow's skops_trusted_types: every type of ours that a fitted model may hold,
+# and two that may stand around it.
 # The searches hold a model of a task in the end (`best_estimator_`), and so need no record of their own.
 SEARCHES = (
     Lazy("softmargin.estimators.linear_svc_cv:LinearSVCCV"),
@@ -239,6 +240,8 @@ SEARCHES = (
 )
 # What makes features for them, in a pipeline.
 MAPS = (Lazy("softmargin.estimators.low_rank_map:LowRankMap"),)
+# What scikit-learn's calibration keeps around a model, as data; skops does not know these types.
+_CALIBRATION = ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"]
 SKOPS_TRUSTED_TYPES = sorted(
-    [entry.home.dotted for entry in (*TASKS, *SOLVERS)] + [home.dotted for home in (*SEARCHES, *MAPS)]
+    [entry.home.dotted for entry in (*TASKS, *SOLVERS)] + [home.dotted for home in (*SEARCHES, *MAPS)] + _CALIBRATION
 )

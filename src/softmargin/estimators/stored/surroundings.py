@@ -22,6 +22,17 @@ from softmargin.tasks.transforms import CALIBRATIONS, SCALER_NAMED
 _PLAIN = (bool, int, float, str)
 
 
+class UnknownStep(SoftmarginError):
+    """A step of a pipeline that a record cannot hold. `what` names it."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.what = f"the step {name!r} is a {kind}"
+        super().__init__(
+            f"{self.what}, which a model file cannot hold: known are {', '.join(SCALER_NAMED)}. "
+            "Transform the data before they come to the pipeline, or keep it with joblib or skops."
+        )
+
+
 @dataclass(frozen=True)
 class Unwrapped:
     """A fitted estimator of ours, and what stood around it."""
@@ -57,10 +68,7 @@ def unwrapped(given: Any) -> Unwrapped:
 def _step_of(name: str, scaler: Any) -> Step:
     kind = type(scaler).__name__
     if kind not in SCALER_NAMED or SCALER_NAMED[kind].home.load() is not type(scaler):
-        raise SoftmarginError(
-            f"the step {name!r} is a {kind}, which a model file cannot hold: known are {', '.join(SCALER_NAMED)}. "
-            "Transform the data before they come to the pipeline, or keep it with joblib or skops."
-        )
+        raise UnknownStep(name, kind)
     check_is_fitted(scaler)
     known = SCALER_NAMED[kind]
     params = {key: value for key, value in scaler.get_params().items() if key in known.params}
