@@ -6,7 +6,7 @@ from softmargin.core.text import printable
 from softmargin.report.document import Chart, Charts, Code, Document, Facts, Note, Table, Text, cell
 
 # Characters that Markdown or the HTML inside it could take for markup.
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&])")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#+|~$&])")
 _WORDS = {"good": "Good", "look": "Look at this", "bad": "Warning"}
 CHART_ROWS = 12
 
