@@ -52,9 +52,9 @@ def main() -> None:
     panels = [
         plots.Panel(title, _curves(table.rows, names, part, x, y), y_label=label)
         for title, part, x, y, label in (
-            ("figure 7, left", "7 left", "C", "below", "below the optimum, share"),
-            ("figure 7, right", "7 right", "epsilon", "below", "below the optimum, share"),
-            ("figure 1, best C", "best C", "n_rows", "seconds", "seconds"),
+            ("Figure 7: against C", "7 left", "C", "below", "below the optimum, share"),
+            ("Figure 7: against epsilon", "7 right", "epsilon", "below", "below the optimum, share"),
+            ("Figure 1, best C: against rows", "best C", "n_rows", "seconds", "seconds"),
         )
     ]
     png = plots.log_log([panel for panel in panels if any(len(x) for x, _ in panel.curves.values())], "", "")
