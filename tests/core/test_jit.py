@@ -145,6 +145,60 @@ def test_a_full_disk_is_not_an_error_and_leaves_no_wrong_code(tmp_path):
     assert cache_hits(tmp_path, modules, factor=33) == [2, 2]
 
 
+LOADED = """
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, {folder!r})
+import numpy as np
+from _several import inner, outer
+assert outer(np.full(3, 4.0)) == 2.0 + np.log1p(4.0) + 1.5 * 4.0**0.25
+try:
+    inner(np.zeros(0))
+except ValueError as error:
+    assert str(error) == "empty"
+else:
+    raise AssertionError("no error")
+found = sum(outer.stats.cache_hits.values())
+print(found, "numba.np.arraymath" in sys.modules)
+
+from softmargin.core.jit import compiled
+@compiled
+def new(x):
+    return outer(x) + np.sort(x)[0] + {{1: 2.0}}[1]
+assert new(np.full(3, 4.0)) == outer(np.full(3, 4.0)) + 6.0
+assert "numba.np.arraymath" in sys.modules
+"""
+SEVERAL = """
+import math
+import numpy as np
+from softmargin.core.jit import compiled
+
+@compiled
+def inner(x):
+    if len(x) == 0:
+        raise ValueError("empty")
+    y = np.empty_like(x)
+    for i in range(len(x)):
+        y[i] = math.sqrt(x[i]) + np.log1p(x[i])
+    return y
+
+@compiled
+def outer(x):
+    return inner(x)[0] + 1.5 * x[1] ** 0.25
+"""
+
+
+def test_loading_imports_nothing_that_only_compiling_needs(tmp_path):
+    """It allocates, calls other functions, raises, and is called by code that is compiled later."""
+    (tmp_path / "_several.py").write_text(SEVERAL)
+    told = []
+    for _ in range(2):
+        done = python(LOADED.format(folder=str(tmp_path)), NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+        assert done.returncode == 0, done.stderr
+        told.append(done.stdout.split())
+    assert told == [["0", "True"], ["1", "False"]]
+
+
 def test_compilation_is_outside_the_time_limit(tmp_path):
     """With an empty cache the first fit compiles for seconds, yet a limit of a second is not reached."""
     code = (
