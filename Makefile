@@ -8,7 +8,7 @@ TEST_CACHE := $(CURDIR)/build/numba-cache$(VENV)
 # As many processes as there are cores share the tests.
 PYTEST := -m pytest -n auto
 
-.PHONY: demo pictures test test-exact test-oldest fuzz setup fmt lint bench-smoke docs clean
+.PHONY: demo pictures test test-exact test-bounds test-oldest fuzz setup fmt lint bench-smoke docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -25,6 +25,10 @@ test: $(VENV)/.dev
 # The long run of the problems that are judged in exact arithmetic; `make test` has 2,000 of them.
 test-exact: $(VENV)/.dev
 	NUMBA_CACHE_DIR=$(TEST_CACHE) SOFTMARGIN_EXACT_PROBLEMS=20000 $(BIN)/python $(PYTEST) tests/exact
+
+# All tests with every index of compiled code checked: an IndexError instead of a write beside an array.
+test-bounds: $(VENV)/.dev
+	NUMBA_CACHE_DIR=$(TEST_CACHE)-bounds NUMBA_BOUNDSCHECK=1 $(BIN)/python $(PYTEST)
 
 # The oldest versions that pyproject.toml allows.
 test-oldest: .venv-oldest/.dev

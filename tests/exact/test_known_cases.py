@@ -57,6 +57,12 @@ def _support(model):
 
 ONE_CLASS_AND_REGRESSION = {
     "squares of the rows underflow": _problem("LinearOneClassSVM", {"nu": 0.003, "tol": 1e-3}, [[0], [3e-157]], [1, 1]),
+    "squares of kernel values underflow": _problem(
+        "OneClassSVM",
+        {"kernel": "linear", "solver": "block", "tol": 1e-3, "nu": 0.5},
+        1e-95 * np.array([[1, -1, -3, -3], [2, -2, 3, 0], [-1, 1, -1, 2], [-1, 0, 0, 2], [1, 0, -3, -3], [0, -1, -2, -3]]),
+        [1] * 6,
+    ),
     "weights of 1e9": _problem(
         "OneClassSVM", {"nu": 0.9, "solver": "ipm", "tol": 1e-6}, [[1], [2], [4]], [1, 1, 1], sample_weight=[1e9] * 3
     ),

@@ -21,6 +21,7 @@ from softmargin.problems.box_qp import BoxQP
 from softmargin.problems.kernel_certificate import KernelJudge
 from softmargin.problems.row_loss import RowLoss
 from softmargin.solvers.base import run
+from softmargin.solvers.smo import _block
 from softmargin.solvers.smo.block import BlockMatrix, BlockSMO
 from softmargin.solvers.smo.smo import SMO
 
@@ -238,6 +239,30 @@ def test_duplicates_and_zero_rows():
         result = solve(dual, BlockSMO(size=size))
         assert result.status is Status.OPTIMAL
         assert result.certificate.primal == pytest.approx(24.0)  # w = 0, b = 0: twelve losses of one, times C
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e-189, 1e-200, 1.0, 1e100, 1e200])
+def test_the_optimum_of_wishes_whose_squares_are_no_numbers(size):
+    """The first variable wishes the most and cannot fall; it was its own partner once."""
+    n = 5
+    matrix = np.eye(n) + 0.1
+    wish = size * np.array([3.0, 0.0, 1.0, -1.0, 2.0])
+    lo, hi, beta = np.zeros(n), np.full(n, 9.0 * size), size * np.array([0.0, 1.0, 2.0, 3.0, 0.0])
+    f = matrix @ beta
+    p = wish + f
+    steps = _block.solve(matrix, wish, beta, lo, hi, 0.0, 1e-6 * size, 10_000)
+    assert 0 < steps < 10_000
+    assert ((beta >= lo) & (beta <= hi)).all()
+    np.testing.assert_allclose(beta.sum(), 6.0 * size)
+    np.testing.assert_allclose(wish, p - matrix @ beta, atol=1e-9 * size)
+    assert wish[beta < hi].max() - wish[beta > lo].min() <= 1e-6 * size
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_wishes_that_are_no_numbers_end(bad):
+    """Nothing is written beside the arrays (`make test-bounds` would tell)."""
+    matrix, wish, beta = np.eye(3), np.array([bad, 1.0, -1.0]), np.zeros(3)
+    _block.solve(matrix, wish, beta, np.full(3, -1.0), np.ones(3), 0.0, 1e-6, 100)
 
 
 @pytest.mark.parametrize("size", [1, 0, -3, float("nan")])

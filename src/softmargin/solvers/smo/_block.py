@@ -23,7 +23,8 @@ def solve(matrix, wish, beta, lo, hi, epsilon, tol, max_steps):
     `wish` is p - K beta. `to_rise` and `to_fall` are what a variable's wish differs by when it rises and when it falls:
     epsilon by the side of zero it is on, and out of reach where it cannot move. A step ends at a bound or at zero. The
     pair is the variable whose wish to rise is the largest, and the one that promises the most with it (R.-E. Fan,
-    P.-H. Chen, C.-J. Lin, 2005). Returns the number of steps.
+    P.-H. Chen, C.-J. Lin, 2005); or the one whose wish to fall is the largest, where the squares of wishes are zero or
+    infinite. Returns the number of steps.
     """
     n = wish.size
     to_rise, to_fall = np.empty(n), np.empty(n)
@@ -40,7 +41,7 @@ def solve(matrix, wish, beta, lo, hi, epsilon, tol, max_steps):
         if highest - lowest <= tol:
             return steps
         i = 0
-        while wish[i] + to_rise[i] != highest:
+        while i < n - 1 and wish[i] + to_rise[i] != highest:
             i += 1
         row_i = matrix[i]
         for k in range(n):
@@ -50,8 +51,12 @@ def solve(matrix, wish, beta, lo, hi, epsilon, tol, max_steps):
         for k in range(n):
             most = max(most, gain[k])
         j = 0
-        while gain[j] != most:
-            j += 1
+        if 0.0 < most < np.inf:
+            while j < n - 1 and gain[j] != most:
+                j += 1
+        else:
+            while j < n - 1 and wish[j] + to_fall[j] != lowest:
+                j += 1
         step = (highest - (wish[j] + to_fall[j])) / max(diag[i] + diag[j] - 2.0 * row_i[j], _TINY)
         before_i, before_j = beta[i], beta[j]
         end_i = 0.0 if before_i < 0.0 else hi[i]
