@@ -57,10 +57,10 @@ def _support(model):
 
 ONE_CLASS_AND_REGRESSION = {
     "squares of the rows underflow": _problem("LinearOneClassSVM", {"nu": 0.003, "tol": 1e-3}, [[0], [3e-157]], [1, 1]),
-    "squares of kernel values underflow": _problem(
+    "rows of 1e-95": _problem(
         "OneClassSVM",
         {"kernel": "linear", "solver": "block", "tol": 1e-3, "nu": 0.5},
-        1e-95 * np.array([[1, -1, -3, -3], [2, -2, 3, 0], [-1, 1, -1, 2], [-1, 0, 0, 2], [1, 0, -3, -3], [0, -1, -2, -3]]),
+        [[1e-95, -3e-95], [2e-95, 3e-95], [-1e-95, -1e-95], [-1e-95, 2e-95], [1e-95, -2e-95], [0, -2e-95]],
         [1] * 6,
     ),
     "weights of 1e9": _problem(
