@@ -155,6 +155,29 @@ class TestChoice:
         assert result.counts["products"] > 0
         assert_same_sets(dual, result, solve(dual, FACTOR))
 
+    def test_variables_that_interior_points_leave_free_are_for_the_factor(self, monkeypatch):
+        """Of many that depend on others few are members of it."""
+        monkeypatch.setattr(active_set, "_MANY", 20)
+        model = SVC(kernel="linear", solver=ActiveSet(start="ipm", rank=3, max_bytes=1e9), tol=1e-6)
+        assert model.fit(X, Y).status_ is Status.OPTIMAL
+        assert model.counts_["products"] == 0
+
+    def test_the_factor_goes_on_where_conjugate_gradients_get_no_further(self, monkeypatch):
+        def gets_no_further(faces, dual, beta, f, check):
+            faces.idle += 1
+            return beta, f
+
+        dual = problem(C=100.0)
+        best = solve(dual, FACTOR)
+        monkeypatch.setattr(active_set, "_MANY", 20)
+        monkeypatch.setattr(active_set.Faces, "step", gets_no_further)
+        auto = ActiveSet(candidates=10, slice_pivots=10)
+        result = solve(dual, auto)
+        assert result.status is Status.OPTIMAL
+        assert result.counts["majors"] > active_set._IDLE_STEPS
+        assert_same_sets(dual, result, best)
+        assert solve(dual, replace(auto, equations="cg")).status is Status.STALLED
+
     def test_too_little_room_for_the_matrix_is_said(self):
         dual = problem(C=100.0)
         small = replace(CG, max_bytes=packed_bytes(12))

@@ -57,18 +57,22 @@ _IDLE_STEPS = 20
 # The matrix and the factor of the working set take _PAIR_BYTES for each pair of members. Up to _ALWAYS_BYTES nobody
 # asks whether so much is free.
 _PAIR_BYTES, _ALWAYS_BYTES = 14.0, 1 << 26
-# Conjugate gradients take over from the factor where more variables are free than this, or where the factor has no
-# room. They stay until both are below the share _STAYS of the limits.
+# Conjugate gradients take over from the factor where it has more members than this, or no room. They stay until both
+# are below the share _STAYS of the limits.
 _MANY, _STAYS = 2000, 0.5
 
 
 @dataclass(frozen=True)
 class Settling:
-    """What a state carries along: the working set, or the matrix of the face, and whether its point is final."""
+    """What a state carries along: the working set, or the matrix of the face, and whether its point is final.
+
+    `has_tried` says that conjugate gradients came to an end before the optimum, so that the factor goes on.
+    """
 
     work: Working | None
     settled: bool = False
     faces: Faces | None = None
+    has_tried: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,10 @@ class ActiveSet:
     equations : {"auto", "factor", "cg"}
         How the equations of the free variables are solved: by an updated Cholesky factor, one variable entering at a
         time, which takes 14 bytes for each pair of free variables; by preconditioned conjugate gradients, many at a
-        time, with 4 bytes a pair (`pricing` is then without meaning). "auto" takes the factor for up to 2,000 free
-        variables, if it fits into `max_bytes`, and conjugate gradients for more.
+        time, with 4 bytes a pair (`pricing` is then without meaning). "auto" takes conjugate gradients for more than
+        2,000 free variables, or where the factor does not fit into `max_bytes`. From the start "ipm", which leaves
+        variables free that depend on others, it takes the factor until that has 2,000 members; and it takes the factor
+        where conjugate gradients get no further.
     slice_pivots : int
         At most about so many pivots make one step of the loop.
     """
@@ -160,10 +166,23 @@ class ActiveSet:
         """
         if self.equations != "auto":
             return self.equations == "cg"
+        if self._is_too_large(problem, state):
+            return True
+        scratch = _scratch(state)
+        if scratch.has_tried:
+            return False
+        if scratch.work is not None and scratch.work.matches is state.beta:
+            return scratch.work.inner.factor.order > _MANY
         n_free = int(np.count_nonzero(problem.is_free(state.beta)))
-        needed = self._factor_bytes(n_free)
+        if scratch.faces is None:
+            return self.start != "ipm" and n_free > _MANY
+        return n_free > _STAYS * _MANY
+
+    def _is_too_large(self, problem: BoxQP, state: DualState) -> bool:
+        """Whether the factor of all free variables has no room."""
+        needed = self._factor_bytes(int(np.count_nonzero(problem.is_free(state.beta))))
         share = 1.0 if _scratch(state).faces is None else _STAYS
-        return n_free > share * _MANY or (not self._is_little(needed) and needed > share * self._limit(state))
+        return not self._is_little(needed) and needed > share * self._limit(state)
 
     def _factor_bytes(self, n_free: int) -> float:
         return _PAIR_BYTES * float(n_free + self._n_candidates) ** 2
@@ -208,7 +227,7 @@ class ActiveSet:
             degenerate=state.degenerate + degenerate,
             refactorisations=state.refactorisations + refactorisations,
             is_stalled=is_stuck or work.idle >= _IDLE_STEPS,
-            scratch=Settling(work, is_settled),
+            scratch=Settling(work, is_settled, has_tried=scratch.has_tried),
         ).counted(problem)
 
     def _face_step(self, problem: BoxQP, state: DualState) -> DualState:
@@ -228,7 +247,7 @@ class ActiveSet:
         rounding = ROUNDING * problem.magnitude(beta, f)
         if problem.dual(beta, f) > problem.dual(state.beta, state.f) + rounding:
             faces.idle = 0
-        return replace(
+        after = replace(
             state,
             beta=beta,
             f=f,
@@ -238,6 +257,9 @@ class ActiveSet:
             is_stalled=faces.idle >= _IDLE_STEPS or (is_settled and faces.has_reached_rounding(problem, beta)),
             scratch=Settling(None, is_settled, faces),
         ).counted(problem)
+        if faces.idle >= _IDLE_STEPS and self.equations == "auto" and not self._is_too_large(problem, after):
+            return replace(after, is_stalled=False, scratch=Settling(None, has_tried=True))
+        return after
 
     def measure(self, problem: BoxQP, state: DualState) -> Measure:
         return replace(problem.measure(state.beta, state.f), settled=_scratch(state).settled)
