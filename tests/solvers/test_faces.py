@@ -105,6 +105,16 @@ class TestSets:
         assert solve(dual).status is Status.OPTIMAL
 
 
+@pytest.mark.parametrize("broken", [lambda r: -r, lambda r: np.full_like(r, np.nan)])
+def test_a_preconditioner_of_nothing_but_rounding_is_left_out(broken, monkeypatch):
+    dual = problem(C=1.0)
+    wanted = solve(dual, FACTOR)
+    monkeypatch.setattr(Packed, "precondition", lambda packed, r: broken(r))
+    result = solve(dual)
+    assert result.status is Status.OPTIMAL
+    assert_same_sets(dual, result, wanted)
+
+
 class TestStates:
     def test_a_discarded_step_leaves_the_old_state_valid(self):
         dual = problem(C=10.0)

@@ -257,11 +257,16 @@ class Faces:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """d with K d + level 1 = wishes and sum(d) = missing, and the product K d; if CG meets a direction without
         curvature, which leads to a bound, d is where it was before, and the direction the third result.
+
+        Where rows depend on others the preconditioner may be nothing but rounding: then CG goes without it.
         """
         packed = self.packed
         n = packed.order
         ones = packed.precondition(np.ones(n))
         weight = float(ones.sum())
+        is_conditioned = 0.0 < weight < np.inf
+        if not is_conditioned:
+            ones, weight = np.ones(n), float(n)
         d, product, residual = np.zeros(n), np.zeros(n), wishes.copy()
         if missing:
             d = missing / weight * ones
@@ -269,16 +274,20 @@ class Faces:
             residual -= product
         flat = max(flat, _REDUCE * float(np.ptp(residual)))
         direction, before = np.zeros(n), np.inf
-        for _ in range(_MAX_PRODUCTS):
+        for made in range(_MAX_PRODUCTS):
             if float(np.ptp(residual)) <= flat:
                 break
             check()
             residual -= residual.mean()
-            step = packed.precondition(residual)
-            step -= float(step.sum()) / weight * ones
+            step = residual
+            if is_conditioned:
+                step = packed.precondition(residual)
+                step -= float(step.sum()) / weight * ones
             slope = float(residual @ step)
             if not slope > 0.0:
-                break
+                if made:
+                    break
+                step, slope, is_conditioned = residual, float(residual @ residual), False
             direction = step + slope / before * direction
             before = slope
             image = packed.product(direction)
