@@ -10,7 +10,7 @@ SLOPES = {"seconds": -0.4, "iterations": -0.3}
 REMARKS: tuple[str, ...] = (
     "c11: an epsilon of 0.1 is more than the loss of predicting no document at all (2.7 % are positive), so that "
     "two iterations are enough there and the line is steeper; without that point the exponent is 0.37.",
-    "seconds: the exponents are those of the iterations or less, where the paper's is larger. Its time for the "
+    "seconds: the exponents are about those of the iterations or less, where the paper's is larger. Its time for the "
     "QP grows with the planes; here planes that stay inactive are dropped, and at a large epsilon a fit consists "
     "of reading the rows, the first products and the judge as much as of iterations.",
 )
