@@ -37,7 +37,6 @@ COLUMNS = {
 REMARKS: tuple[str, ...] = (
     "cov1 and artificial are limited by memory, which two threads of this machine read about 1.7 times as fast as one "
     "(iteration_limit); with 50,000 rows a pass over the vectors is too short to gain.",
-    "Measured twice: in a first run another program was on the second core, and no set but cov1 gained.",
 )
 
 
